@@ -1,0 +1,40 @@
+# Every target makes .venv and installs what it needs: a machine with Python 3.11+ and make is enough.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+
+.PHONY: demo test lint bench docs clean
+
+demo: $(VENV)/tool.stamp
+	$(BIN)/evenly demo --out demo
+
+test: lint
+	$(BIN)/python -m pytest
+
+lint: $(VENV)/test.stamp
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: $(VENV)/test.stamp
+	$(BIN)/python benchmarks/gamma_trick.py
+	$(BIN)/python benchmarks/scaler_speed.py
+
+docs: $(VENV)/test.stamp
+	$(BIN)/python docs/make_pictures.py
+
+clean:
+	rm -rf $(VENV) demo
+
+$(VENV)/bin/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/tool.stamp: $(VENV)/bin/python pyproject.toml
+	$(PIP) install -e '.[tool]'
+	touch $@
+
+$(VENV)/test.stamp: $(VENV)/bin/python pyproject.toml
+	$(PIP) install --upgrade 'pip>=25.1'
+	$(PIP) install -e '.[all]' --group test
+	touch $@

@@ -1,0 +1,176 @@
+"""One set of functions for NumPy, JAX and PyTorch arrays, and the few that table expressions have.
+
+The maths of a likelihood is written once, against the namespace of its argument.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any, Protocol
+
+import numpy as np
+
+from evenly._support import EvenlyError, require
+
+Array = Any
+"""A NumPy array, a JAX array or a PyTorch tensor; where a docstring says so, a Narwhals expression."""
+
+
+class Namespace(Protocol):
+    """The functions that likelihoods use; each takes and returns arrays of one library."""
+
+    def asarray(self, x: Any) -> Array: ...
+    def log(self, x: Array) -> Array: ...
+    def log1p(self, x: Array) -> Array: ...
+    def exp(self, x: Array) -> Array: ...
+    def sqrt(self, x: Array) -> Array: ...
+    def abs(self, x: Array) -> Array: ...
+    def floor(self, x: Array) -> Array: ...
+    def where(self, condition: Array, x: Any, y: Any) -> Array: ...
+    def stack(self, parts: list[Array]) -> Array: ...
+    def zeros_like(self, x: Array) -> Array: ...
+    def eye_like(self, size: int, x: Array) -> Array: ...
+    def argmax(self, x: Array) -> Array: ...
+    def gammaln(self, x: Array) -> Array: ...
+    def digamma(self, x: Array) -> Array: ...
+    def trigamma(self, x: Array) -> Array: ...
+    def logsumexp(self, x: Array) -> Array: ...
+    def one_hot(self, x: Array, size: int) -> Array: ...
+    def cumsum(self, x: Array) -> Array: ...
+    def gamma_median(self, shape: Array) -> Array: ...
+    def poisson_median(self, rate: Array) -> Array: ...
+    def inverse_gaussian_median(self, mean: Array, shape: Array) -> Array: ...
+    def draw_normal(self, rng: Any, shape: tuple[int, ...]) -> Array: ...
+    def draw_uniform(self, rng: Any, shape: tuple[int, ...]) -> Array: ...
+    def draw_gamma(self, rng: Any, alpha: Array) -> Array: ...
+    def draw_poisson(self, rng: Any, rate: Array) -> Array: ...
+    def split(self, rng: Any) -> tuple[Any, Any]: ...
+
+
+def _absent(library: str) -> Any:
+    def fail(*_: Any) -> Any:
+        raise EvenlyError(f"{library} has no function for this median. Hint: convert the parameters to NumPy.")
+
+    return fail
+
+
+class _NumPy:
+    """NumPy and SciPy."""
+
+    def __init__(self) -> None:
+        import scipy.special as special
+        import scipy.stats as stats
+
+        self.asarray = np.asarray
+        self.log, self.log1p, self.exp, self.sqrt = np.log, np.log1p, np.exp, np.sqrt
+        self.abs, self.floor, self.where = np.abs, np.floor, np.where
+        self.zeros_like = np.zeros_like
+        self.stack = lambda parts: np.stack(np.broadcast_arrays(*parts), axis=-1)
+        self.eye_like = lambda size, x: np.eye(size, dtype=np.result_type(x, np.float32))
+        self.argmax = lambda x: np.argmax(x, axis=-1)
+        self.gammaln, self.digamma = special.gammaln, special.digamma
+        # trigamma(x) = zeta(2, x): several times faster than polygamma, which forms a factorial too.
+        self.trigamma = lambda x: special.zeta(2.0, x)
+        self.logsumexp = lambda x: special.logsumexp(x, axis=-1)
+        self.one_hot = lambda x, size: (np.asarray(x)[..., None] == np.arange(size)).astype(np.float64)
+        self.cumsum = lambda x: np.cumsum(x, axis=-1)
+        self.gamma_median = lambda shape: special.gammaincinv(shape, 0.5)
+        self.poisson_median = lambda rate: np.maximum(np.ceil(special.pdtrik(0.5, rate) - 1e-9), 0.0)
+        self.inverse_gaussian_median = lambda mean, shape: stats.invgauss.median(mean / shape, scale=shape)
+        self.draw_normal = lambda rng, shape: rng.standard_normal(shape)
+        self.draw_uniform = lambda rng, shape: rng.random(shape)
+        self.draw_gamma = lambda rng, alpha: rng.standard_gamma(alpha)
+        self.draw_poisson = lambda rng, rate: rng.poisson(rate).astype(np.float64)
+        self.split = lambda rng: (rng, rng)
+
+
+class _Jax:
+    """JAX; imported only for a JAX array."""
+
+    def __init__(self) -> None:
+        jax = require("jax", "models")
+        jnp, special = jax.numpy, require("jax.scipy.special", "models")
+        self.asarray = jnp.asarray
+        self.log, self.log1p, self.exp, self.sqrt = jnp.log, jnp.log1p, jnp.exp, jnp.sqrt
+        self.abs, self.floor, self.where = jnp.abs, jnp.floor, jnp.where
+        self.zeros_like = jnp.zeros_like
+        self.stack = lambda parts: jnp.stack(jnp.broadcast_arrays(*parts), axis=-1)
+        self.eye_like = lambda size, x: jnp.eye(size, dtype=x.dtype)
+        self.argmax = lambda x: jnp.argmax(x, axis=-1)
+        self.gammaln, self.digamma = special.gammaln, special.digamma
+        self.trigamma = lambda x: special.polygamma(1, x)
+        self.logsumexp = lambda x: special.logsumexp(x, axis=-1)
+        self.one_hot = lambda x, size: (x[..., None] == jnp.arange(size)).astype(float)
+        self.cumsum = lambda x: jnp.cumsum(x, axis=-1)
+        self.gamma_median = self.poisson_median = self.inverse_gaussian_median = _absent("JAX")
+        self.draw_normal, self.draw_uniform = jax.random.normal, jax.random.uniform
+        self.draw_gamma = jax.random.gamma
+        self.draw_poisson = lambda rng, rate: jax.random.poisson(rng, rate).astype(rate.dtype)
+        self.split = jax.random.split
+
+
+class _Torch:
+    """PyTorch; imported only for a tensor."""
+
+    def __init__(self) -> None:
+        torch = require("torch", "torch")
+        # A plain number becomes double precision: as_tensor alone would round it to single.
+        self.asarray = lambda x: x if isinstance(x, torch.Tensor) else torch.as_tensor(x, dtype=torch.float64)
+        self.log, self.log1p, self.exp, self.sqrt = torch.log, torch.log1p, torch.exp, torch.sqrt
+        self.abs, self.floor, self.where = torch.abs, torch.floor, torch.where
+        self.zeros_like = torch.zeros_like
+        self.stack = lambda parts: torch.stack(torch.broadcast_tensors(*parts), dim=-1)
+        self.eye_like = lambda size, x: torch.eye(size, dtype=x.dtype, device=x.device)
+        self.argmax = lambda x: torch.argmax(x, dim=-1)
+        self.gammaln, self.digamma = torch.special.gammaln, torch.special.digamma
+        self.trigamma = lambda x: torch.special.polygamma(1, x)
+        self.logsumexp = lambda x: torch.logsumexp(x, dim=-1)
+        self.one_hot = lambda x, size: (
+            (x[..., None] == torch.arange(size, device=x.device)).to(torch.get_default_dtype())
+        )
+        self.cumsum = lambda x: torch.cumsum(x, dim=-1)
+        self.gamma_median = self.poisson_median = self.inverse_gaussian_median = _absent("PyTorch")
+        self.draw_normal = lambda rng, shape: torch.randn(shape, generator=rng, dtype=torch.float64)
+        self.draw_uniform = lambda rng, shape: torch.rand(shape, generator=rng, dtype=torch.float64)
+        # The only gamma draw in PyTorch that takes a generator; the public class draws from the global one.
+        self.draw_gamma = lambda rng, alpha: torch._standard_gamma(alpha, generator=rng)
+        self.draw_poisson = lambda rng, rate: torch.poisson(rate, generator=rng)
+        self.split = lambda rng: (rng, rng)
+
+
+class _Expression:
+    """Narwhals expressions: what a likelihood's terms need, so that any table engine can average them."""
+
+    def __init__(self) -> None:
+        import narwhals as nw
+
+        self.log, self.exp, self.sqrt = nw.Expr.log, nw.Expr.exp, nw.Expr.sqrt
+        self.abs = nw.Expr.abs
+        self.where = lambda condition, x, y: nw.when(condition).then(x).otherwise(y)
+
+
+_NAMESPACES = {"jax": _Jax, "jaxlib": _Jax, "torch": _Torch, "narwhals": _Expression}
+
+
+@cache
+def _load(library: str) -> Any:
+    return _NAMESPACES.get(library, _NumPy)()
+
+
+def namespace(*arrays: Any) -> Namespace:
+    """Return the functions for the library that the arrays belong to; NumPy for plain numbers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> xp = namespace(np.array([1.0, 2.0]))
+    >>> float(xp.trigamma(np.array(1.0)))  # pi^2 / 6
+    1.6449340668482266
+    >>> namespace(3.0) is xp
+    True
+    """
+    for array in arrays:
+        library = type(array).__module__.partition(".")[0]
+        if library in _NAMESPACES:
+            return _load(library)  # type: ignore[no-any-return]  # each class has the protocol's functions
+    return _load("numpy")  # type: ignore[no-any-return]  # as above

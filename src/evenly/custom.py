@@ -1,0 +1,360 @@
+"""A likelihood of your own: five functions in, everything else by differentiation, root finding and quadrature."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import Any, final
+
+import numpy as np
+from scipy.optimize import minimize_scalar
+
+from evenly._support import TableError, require
+from evenly.arrays import Array, namespace
+from evenly.likelihoods import INF, Likelihood, Pivot, Support
+
+_TOLERANCE = 1e-6
+"""Largest error that the checks of a definition accept; the quadrature below is good to about 1e-9."""
+
+
+def define_likelihood(
+    name: str,
+    *,
+    support: Support,
+    statistics: Callable[..., tuple[Any, ...]],
+    log_base: Callable[..., Any],
+    log_partition: Callable[..., Any],
+    factors: Callable[..., tuple[Any, ...]],
+    scale_data: Callable[..., Any] | None = None,
+    natural_bounds: tuple[tuple[float, float], ...] | None = None,
+) -> Likelihood:
+    """Define a likelihood from its formulas; the definition is checked numerically.
+
+    Every function takes the array functions to use (`xp`, NumPy's or JAX's) as its last argument, so that one
+    formula serves arrays, derivatives and table engines.
+
+    Parameters
+    ----------
+    name : str
+        The name it gets in schemas and summaries.
+    support : Support
+        The values that have a density.
+    statistics : function of (x, xp)
+        The sufficient statistics, as a tuple.
+    log_base : function of (x, xp)
+        Log of the base measure.
+    log_partition : function of (natural, xp)
+        The log-normalizer; natural parameters are along the last axis.
+    factors : function of (scale, xp)
+        The factors f(scale) of `statistics(scaled x) = f(scale) * statistics(x) + constant`, as a tuple.
+    scale_data : function of (x, scale, xp), optional
+        How x is scaled; multiplication unless given. Scaling by 1/scale must undo it.
+    natural_bounds : tuple of (float, float), optional
+        The open interval of each natural parameter; found by trying signs unless given.
+
+    Returns
+    -------
+    Likelihood
+        Ready for `LipschitzScaler(likelihoods={"column": ...})`.
+
+    Examples
+    --------
+    A Weibull of known shape 2 whose natural parameter is -1/size^2 (it is a Rayleigh in disguise):
+
+    >>> weibull = define_likelihood(
+    ...     "weibull-2",
+    ...     support=Support(0.0),
+    ...     statistics=lambda x, xp: (x**2,),
+    ...     log_base=lambda x, xp: xp.log(2.0 * x),
+    ...     log_partition=lambda natural, xp: -xp.log(-natural[..., 0]),
+    ...     factors=lambda scale, xp: (scale**2,),
+    ... )
+    >>> weibull.natural_bounds
+    ((-inf, 0.0),)
+    >>> float(weibull.fisher(np.array([-0.5]))[0, 0])
+    4.0
+
+    The degenerate case, a formula that is not a density, is refused:
+
+    >>> define_likelihood(
+    ...     "wrong",
+    ...     support=Support(0.0),
+    ...     statistics=lambda x, xp: (x,),
+    ...     log_base=lambda x, xp: 0.0 * x,
+    ...     log_partition=lambda natural, xp: -2.0 * xp.log(-natural[..., 0]),
+    ...     factors=lambda scale, xp: (scale,),
+    ... )
+    Traceback (most recent call last):
+    evenly._support.TableError: got a density that integrates to 0.588235, but 'wrong' must integrate to 1. Hint: ...
+    """
+    scaling = scale_data or (lambda x, scale, xp: x * scale)
+    made = CustomLikelihood(name, support, statistics, log_base, log_partition, factors, scaling, natural_bounds)
+    made._check()
+    return made
+
+
+@final
+class CustomLikelihood(Likelihood):
+    """What `define_likelihood` returns. Its usual parameters are the natural ones."""
+
+    needs_unit = False
+
+    def __init__(
+        self,
+        name: str,
+        support: Support,
+        statistics: Callable[..., tuple[Any, ...]],
+        log_base: Callable[..., Any],
+        log_partition: Callable[..., Any],
+        factors: Callable[..., tuple[Any, ...]],
+        scale_data: Callable[..., Any],
+        natural_bounds: tuple[tuple[float, float], ...] | None,
+    ) -> None:
+        self.name, self.support = name, support
+        self._statistics, self._log_base, self._log_partition = statistics, log_base, log_partition
+        self._factors, self._scale_data = factors, scale_data
+        self.natural_bounds = natural_bounds or self._probe()
+        self.usual_names = tuple(f"natural_{i + 1}" for i in range(len(self.natural_bounds)))
+
+    # --- the family, from the five functions ---
+
+    def statistics(self, x: Array) -> Array:
+        xp = namespace(x)
+        return xp.stack([*self._statistics(x, xp)])
+
+    def log_base(self, x: Array) -> Array:
+        return self._log_base(x, namespace(x))
+
+    def log_partition(self, natural: Array) -> Array:
+        return self._log_partition(natural, namespace(natural))
+
+    def log_density(self, x: Array, natural: Array) -> Array:
+        return self.log_base(x) + (self.statistics(x) * natural).sum(-1) - self.log_partition(natural)
+
+    def mean_statistics(self, natural: Array) -> Array:
+        return self._differentiate("grad", natural)
+
+    def fisher(self, natural: Array) -> Array:
+        return self._differentiate("hessian", natural)
+
+    def _differentiate(self, what: str, natural: Array) -> Array:
+        if type(natural).__module__.startswith("torch"):
+            func = require("torch.func", "torch")
+            derivative = getattr(func, what)(self.log_partition)
+            flat = natural.reshape(-1, natural.shape[-1])
+            result = func.vmap(derivative)(flat)
+            return result.reshape(natural.shape[:-1] + result.shape[1:])
+        jax = require("jax", "models")
+        derivative = getattr(jax, what)(self.log_partition)
+        for _ in range(np.ndim(natural) - 1):
+            derivative = jax.vmap(derivative)
+        if type(natural).__module__.startswith("jax"):
+            return derivative(natural)
+        with jax.enable_x64(True):
+            return np.asarray(derivative(jax.numpy.asarray(np.asarray(natural, np.float64))))
+
+    # --- parameters ---
+
+    def to_usual(self, natural: Array) -> Array:
+        return natural
+
+    def to_natural(self, usual: Array) -> Array:
+        return usual
+
+    def terms(self, x: Any, pivot: Pivot) -> tuple[Any, ...]:
+        return self._statistics(x, namespace(x))
+
+    def fit_terms(self, means: Array, pivot: Pivot) -> Array:
+        return self.fit(means)
+
+    def repivot(self, means: Array, old: Pivot, new: Pivot) -> Array:
+        return means
+
+    def fit(self, mean_statistics: Array) -> Array:
+        target = np.asarray(mean_statistics, np.float64)
+        rows = [self._fit_one(row) for row in target.reshape(-1, target.shape[-1])]
+        return np.reshape(rows, target.shape)
+
+    def _fit_one(self, target: np.ndarray) -> np.ndarray:
+        """Damped Newton on the convex function log_partition(natural) - natural . target."""
+        natural = np.array([_inside(*bounds) for bounds in self.natural_bounds])
+        value = self._objective(natural, target)
+        for _ in range(200):
+            gradient = self.mean_statistics(natural) - target
+            step = np.linalg.lstsq(self.fisher(natural), gradient, rcond=None)[0]
+            decrement = float(gradient @ step)
+            if decrement <= 1e-24 * (1.0 + abs(value)):
+                break
+            size = 1.0
+            while size > 1e-12:
+                trial = natural - size * step
+                trial_value = self._objective(trial, target)
+                if trial_value <= value - 0.25 * size * decrement:
+                    break
+                size *= 0.5
+            else:
+                break
+            natural, value = trial, trial_value
+        # One full step more: the objective is flat to rounding before the parameters are exact.
+        final_step = np.linalg.lstsq(self.fisher(natural), self.mean_statistics(natural) - target, rcond=None)[0]
+        return natural - final_step if np.isfinite(self._objective(natural - final_step, target)) else natural
+
+    def _objective(self, natural: np.ndarray, target: np.ndarray) -> float:
+        low, high = np.transpose(self.natural_bounds)
+        if not ((natural > low) & (natural < high)).all():
+            return INF
+        with np.errstate(all="ignore"):
+            value = float(self.log_partition(natural)) - float(natural @ target)
+        return value if np.isfinite(value) else INF
+
+    def _probe(self) -> tuple[tuple[float, float], ...]:
+        size = len(self._factors(np.float64(1.0), namespace(1.0)))
+
+        def proper(signs: tuple[float, ...]) -> bool:
+            with np.errstate(all="ignore"):
+                return bool(np.isfinite(self.log_partition(np.array(signs))))
+
+        for signs in itertools.product((-1.0, 1.0), repeat=size):
+            if not proper(signs):
+                continue
+            bounds = []
+            for i, sign in enumerate(signs):
+                flipped = (*signs[:i], -sign, *signs[i + 1 :])
+                one_sided = (-INF, 0.0) if sign < 0 else (0.0, INF)
+                bounds.append((-INF, INF) if proper(flipped) else one_sided)
+            return tuple(bounds)
+        raise TableError(
+            f"no finite log-partition of {self.name!r} at natural parameters of +-1",
+            "expected one",
+            "give natural_bounds",
+        )
+
+    # --- scaling ---
+
+    def factors(self, scale: Array) -> Array:
+        xp = namespace(scale)
+        scale = xp.asarray(scale)
+        return xp.stack([*self._factors(scale, xp)])
+
+    def scale_data(self, x: Any, scale: Any) -> Any:
+        return self._scale_data(x, scale, namespace(x, scale))
+
+    def unscale_data(self, x: Any, scale: Any) -> Any:
+        return self._scale_data(x, 1.0 / scale, namespace(x, scale))
+
+    def log_jacobian(self, x: Array, scale: Array) -> Array:
+        jax = require("jax", "models")
+        with jax.enable_x64(True):
+            x, scale = np.broadcast_arrays(np.asarray(x, np.float64), scale)
+            slope = jax.vmap(jax.grad(self.scale_data))(jax.numpy.ravel(x), jax.numpy.ravel(scale))
+            return np.asarray(np.log(np.abs(slope))).reshape(x.shape)
+
+    def unscale_usual(self, usual: Array, scale: Array) -> Array:
+        return self.unscale_natural(usual, scale)
+
+    # --- summaries, by quadrature ---
+
+    def _place(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Map the real line onto the support: the points and the log of the slope."""
+        low, high = self.support.lower, self.support.upper
+        if low > -INF and high < INF:
+            x = low + (high - low) / (1.0 + np.exp(-y))
+            return x, np.log(high - low) - np.abs(y) - 2.0 * np.log1p(np.exp(-np.abs(y)))
+        if low > -INF:
+            return low + np.exp(y), y
+        if high < INF:
+            return high - np.exp(-y), -y
+        return np.sinh(y), np.logaddexp(y, -y) - np.log(2.0)
+
+    def _log_mass(self, y: np.ndarray, natural: np.ndarray) -> np.ndarray:
+        x, log_slope = self._place(y)
+        with np.errstate(all="ignore"):
+            log_mass = np.where(self.support.contains(x), self.log_density(x, natural) + log_slope, -INF)
+        return np.nan_to_num(log_mass, nan=-INF, posinf=-INF, neginf=-INF)
+
+    def _quadrature(self, natural: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Points and weights that integrate against the density.
+
+        Seen along the real line the density falls off fast on both sides, where the trapezoidal rule gains
+        digits exponentially. A coarse pass finds the mass, a fine one weighs it.
+        """
+        coarse = np.linspace(-300.0, 300.0, 12001)
+        log_mass = self._log_mass(coarse, natural)
+        seen = np.flatnonzero(log_mass > log_mass.max() - 60.0)
+        y = np.linspace(coarse[max(seen[0] - 1, 0)], coarse[min(seen[-1] + 1, len(coarse) - 1)], 4001)
+        return self._place(y)[0], np.exp(self._log_mass(y, natural)) * (y[1] - y[0])
+
+    @staticmethod
+    def _over_rows(natural: Array, function: Callable[[np.ndarray], float]) -> np.ndarray:
+        rows = np.asarray(natural, np.float64)
+        flat = [function(row) for row in rows.reshape(-1, rows.shape[-1])]
+        return np.reshape(np.asarray(flat), rows.shape[:-1])
+
+    def _quantiles(self, natural: np.ndarray, levels: Any) -> Any:
+        x, weights = self._quadrature(natural)
+        return np.interp(levels, (np.cumsum(weights) - 0.5 * weights) / weights.sum(), x)
+
+    def mean(self, natural: Array) -> Array:
+        def one(row: np.ndarray) -> float:
+            x, weights = self._quadrature(row)
+            return float(x @ weights)
+
+        return self._over_rows(natural, one)
+
+    def mode(self, natural: Array) -> Array:
+        def one(row: np.ndarray) -> float:
+            x, weights = self._quadrature(row)
+            inside = x[weights > 0.0]
+            best = int(np.argmax(self.log_density(inside, row)))
+            around = inside[max(best - 1, 0)], inside[min(best + 1, len(inside) - 1)]
+            found = minimize_scalar(lambda x: -self.log_density(x, row), bounds=around, method="bounded")
+            return float(found.x)
+
+        return self._over_rows(natural, one)
+
+    def median(self, natural: Array) -> Array:
+        return self._over_rows(natural, lambda row: float(self._quantiles(row, 0.5)))
+
+    def sample(self, rng: Any, natural: Array, shape: tuple[int, ...] = ()) -> Array:
+        rows = np.asarray(natural, np.float64).reshape(-1, len(self.natural_bounds))
+        uniform = rng.random((*shape, *np.shape(natural)[:-1]))
+        flat = uniform.reshape(-1, len(rows))
+        drawn = [self._quantiles(row, flat[:, i]) for i, row in enumerate(rows)]
+        return np.stack(drawn, axis=-1).reshape(uniform.shape)
+
+    # --- the check of a definition ---
+
+    def _check(self) -> None:
+        for away in (1.0, 1.7):
+            natural = np.array([_inside(*bounds, away) for bounds in self.natural_bounds])
+            total = float(self._quadrature(natural)[1].sum())
+            if abs(total - 1.0) > _TOLERANCE:
+                raise TableError(
+                    f"a density that integrates to {total:g}",
+                    f"{self.name!r} must integrate to 1",
+                    "check log_base, statistics and log_partition against each other",
+                )
+        likely = self._quantiles(natural, np.linspace(0.02, 0.98, 25))
+        for scale in (0.5, 1.7):
+            scaled = self.scale_data(likely, scale)
+            if not np.allclose(self.unscale_data(scaled, scale), likely, rtol=_TOLERANCE):
+                self._refuse("scale_data", "scaling by 1/scale must undo scaling by scale")
+            factors = self.factors(scale)
+            rest = self.statistics(scaled) - factors * self.statistics(likely)
+            if np.ptp(rest, axis=0).max() > _TOLERANCE * (1.0 + np.abs(self.statistics(scaled)).max()):
+                self._refuse("factors", "statistics(scaled x) - factors * statistics(x) must not depend on x")
+            follows = self.log_base(scaled) + self.log_jacobian(likely, scale) - self.log_base(likely)
+            if np.ptp(follows) > _TOLERANCE * (1.0 + np.abs(follows).max()):
+                self._refuse("log_base", "log_base(scaled x) + log_jacobian - log_base(x) must not depend on x")
+
+    def _refuse(self, part: str, law: str) -> None:
+        raise TableError(
+            f"a {part} of {self.name!r} that breaks the scale law", law, "check the formulas, or scale_data"
+        )
+
+
+def _inside(low: float, high: float, away: float = 1.0) -> float:
+    """Return a parameter well inside its interval, `away` from the end if there is one."""
+    if low > -INF and high < INF:
+        return low + (high - low) * away / 3.0
+    return low + away if low > -INF else high - away if high < INF else away - 1.0

@@ -1,0 +1,1140 @@
+"""Exponential families: log p(x; natural) = log_base(x) + natural . statistics(x) - log_partition(natural).
+
+Arrays of natural parameters, statistics and usual parameters hold them along the last axis; everything
+broadcasts over the axes before it. All functions take NumPy arrays, JAX arrays or PyTorch tensors and
+return the same. The Hessian of log p in the natural parameters is minus the Fisher matrix, whatever x is.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple, final
+
+import numpy as np
+
+from evenly._support import TableError
+from evenly.arrays import Array, Namespace, namespace
+
+HALF_LOG_2PI = 0.5 * math.log(2.0 * math.pi)
+INF = math.inf
+
+
+@dataclass(frozen=True)
+class Support:
+    """The values a likelihood gives a density to: an interval, possibly of whole numbers only.
+
+    Examples
+    --------
+    >>> Support(0.0).contains(np.array([-1.0, 0.0, 2.5]))
+    array([False, False,  True])
+    >>> print(Support(0.0))
+    values > 0
+    """
+
+    lower: float = -INF
+    upper: float = INF
+    whole: bool = False
+
+    def contains(self, x: Array) -> Array:
+        """Say which of the values lie in the support; an end belongs to it for whole numbers only."""
+        if self.whole:
+            return (x >= self.lower) & (x <= self.upper) & (x == np.floor(x))
+        return (x > self.lower) & (x < self.upper)
+
+    def __str__(self) -> str:
+        if self.whole:
+            return f"whole numbers from {self.lower:g}" + (f" to {self.upper:g}" if self.upper < INF else "")
+        if self.lower == -INF:
+            return "real values" if self.upper == INF else f"values < {self.upper:g}"
+        return f"values > {self.lower:g}" + (f" and < {self.upper:g}" if self.upper < INF else "")
+
+
+class Pivot(NamedTuple):
+    """Where a column lies (`center`) and how large it is (`unit`): moments are taken relative to both.
+
+    Without it, the variance of values around 1e9 drowns in rounding and the squares of 1e300 overflow.
+    """
+
+    center: float = 0.0
+    unit: float = 1.0
+
+
+class Likelihood(ABC):
+    """One exponential family. Abstract methods are implemented once per family and never overridden again.
+
+    Attributes
+    ----------
+    name : str
+        Plain lower-case words, as they appear in schemas and summaries.
+    usual_names : tuple of str
+        Names of the usual parameters, in the order of `to_usual`.
+    support : Support
+        The values that have a density.
+    natural_bounds : tuple of (float, float)
+        The open interval that each natural parameter lives in.
+    scalable : bool
+        Whether the data may be scaled; false for discrete families, which need a trick first.
+    needs_unit : bool
+        Whether `fit_terms` returns the parameters of x / unit (families scaled by multiplication).
+    """
+
+    name: str
+    usual_names: tuple[str, ...]
+    support: Support
+    natural_bounds: tuple[tuple[float, float], ...]
+    scalable: bool = True
+    needs_unit: bool = True
+
+    def __repr__(self) -> str:
+        return f"<likelihood {self.name}>"
+
+    # --- the family -----------------------------------------------------------------------------------
+
+    @abstractmethod
+    def statistics(self, x: Array) -> Array:
+        """Sufficient statistics of x, along a new last axis."""
+
+    @abstractmethod
+    def log_base(self, x: Array) -> Array:
+        """Log of the base measure."""
+
+    @abstractmethod
+    def log_partition(self, natural: Array) -> Array:
+        """Log-normalizer; its gradient is the mean of the statistics, its Hessian the Fisher matrix."""
+
+    @abstractmethod
+    def mean_statistics(self, natural: Array) -> Array:
+        """Mean of the statistics: the gradient of the log-partition."""
+
+    @abstractmethod
+    def fisher(self, natural: Array) -> Array:
+        """Covariance matrix of the statistics, over two new last axes."""
+
+    @abstractmethod
+    def log_density(self, x: Array, natural: Array) -> Array:
+        """Log-density, in a form that keeps its digits where the terms of the definition cancel."""
+
+    # --- parameters -----------------------------------------------------------------------------------
+
+    @abstractmethod
+    def to_usual(self, natural: Array) -> Array:
+        """Usual parameters (`usual_names`) from natural ones."""
+
+    @abstractmethod
+    def to_natural(self, usual: Array) -> Array:
+        """Natural parameters from usual ones."""
+
+    @abstractmethod
+    def fit(self, mean_statistics: Array) -> Array:
+        """Maximum-likelihood natural parameters from mean sufficient statistics.
+
+        A sample without spread has no maximum: the parameters are then infinite.
+        """
+
+    @abstractmethod
+    def terms(self, x: Any, pivot: Pivot) -> tuple[Any, ...]:
+        """Return what one pass averages to fit the family: statistics relative to a pivot.
+
+        `x` may also be a Narwhals expression: then so are the terms.
+        """
+
+    @abstractmethod
+    def fit_terms(self, means: Array, pivot: Pivot) -> Array:
+        """Maximum-likelihood natural parameters of x / unit from the means of the terms."""
+
+    @abstractmethod
+    def repivot(self, means: Array, old: Pivot, new: Pivot) -> Array:
+        """Means of the terms about another pivot, so that parts with different pivots can be merged."""
+
+    # --- scaling --------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def factors(self, scale: Array) -> Array:
+        """Return f(scale): statistics(scaled x) = f(scale) * statistics(x) + a constant."""
+
+    @abstractmethod
+    def scale_data(self, x: Any, scale: Any) -> Any:
+        """Scale the data: x times scale; for the log-normal, x to the power of scale."""
+
+    @abstractmethod
+    def unscale_data(self, x: Any, scale: Any) -> Any:
+        """Undo `scale_data`."""
+
+    @abstractmethod
+    def log_jacobian(self, x: Array, scale: Array) -> Array:
+        """Log of the derivative of `scale_data` in x."""
+
+    @abstractmethod
+    def unscale_usual(self, usual: Array, scale: Array) -> Array:
+        """Usual parameters in the data's units from those of the scaled data."""
+
+    @final
+    def scale_natural(self, natural: Array, scale: Array) -> Array:
+        """Natural parameters of the scaled data: natural = f(scale) * scaled natural."""
+        return natural / self.factors(namespace(natural, scale).asarray(scale))
+
+    @final
+    def unscale_natural(self, natural: Array, scale: Array) -> Array:
+        """Natural parameters in the data's units from those of the scaled data."""
+        return natural * self.factors(namespace(natural, scale).asarray(scale))
+
+    # --- summaries of a density -----------------------------------------------------------------------
+
+    @abstractmethod
+    def mean(self, natural: Array) -> Array:
+        """Mean; infinite where the family has none."""
+
+    @abstractmethod
+    def mode(self, natural: Array) -> Array:
+        """Value of highest density, or the lower end where the density is unbounded there."""
+
+    @abstractmethod
+    def median(self, natural: Array) -> Array:
+        """Median, where the array library has the function for it."""
+
+    @abstractmethod
+    def sample(self, rng: Any, natural: Array, shape: tuple[int, ...] = ()) -> Array:
+        """Draw values of shape `shape + natural.shape[:-1]`.
+
+        `rng` is a `numpy.random.Generator`, a JAX key or a `torch.Generator`, as the parameters are.
+        """
+
+
+# --- pieces that several families share -----------------------------------------------------------------
+
+
+def excess(u: Any) -> Any:
+    """Return u - log(1 + u) >= 0, without cancellation near 0; `u` may be a Narwhals expression.
+
+    Examples
+    --------
+    >>> float(excess(np.array(1e-9)))
+    4.9999999966...e-19
+    """
+    xp = namespace(u)
+    # Taylor up to u^9 for |u| < 0.01: the first term left out is 2e-17 of the result there.
+    series = 1.0 / 9.0
+    for order in range(8, 1, -1):
+        series = 1.0 / order - u * series
+    small = xp.abs(u) < 0.01
+    # The unused branch must not take the log of a number <= 0 for u = -1 on the way to a gradient.
+    return xp.where(small, u * u * series, u - xp.log(1.0 + xp.where(small, 0.0 * u, u)))
+
+
+def _stirling_error(a: Array, xp: Namespace) -> Array:
+    """Return gammaln(a) - [(a - 1/2) log a - a + log(2 pi)/2], by its asymptotic series for a > 10."""
+    large = xp.where(a > 10.0, a, 10.0 + xp.zeros_like(a))
+    r = 1.0 / (large * large)
+    series = (1 / 12 - r * (1 / 360 - r * (1 / 1260 - r * (1 / 1680 - r / 1188)))) / large
+    small = xp.where(a > 10.0, 10.0 + xp.zeros_like(a), a)
+    direct = xp.gammaln(small) - ((small - 0.5) * xp.log(small) - small + HALF_LOG_2PI)
+    return xp.where(a > 10.0, series, direct)
+
+
+def _log_minus_digamma(a: Array, xp: Namespace) -> tuple[Array, Array]:
+    """Return log(a) - digamma(a) and minus its derivative; asymptotic for a > 20, where they cancel."""
+    large = xp.where(a > 20.0, a, 20.0 + xp.zeros_like(a))
+    i, r = 1.0 / large, 1.0 / (large * large)
+    value = i / 2 + r * (1 / 12 - r * (1 / 120 - r * (1 / 252 - r * (1 / 240 - r / 132))))
+    slope = r / 2 + r * i * (1 / 6 - r * (1 / 30 - r * (1 / 42 - r * (1 / 30 - r * 5 / 66))))
+    small = xp.where(a > 20.0, 20.0 + xp.zeros_like(a), a)
+    return (
+        xp.where(a > 20.0, value, xp.log(small) - xp.digamma(small)),
+        xp.where(a > 20.0, slope, xp.trigamma(small) - 1.0 / small),
+    )
+
+
+def gamma_shape(gap: Array) -> Array:
+    """Return the shape at which log(shape) - digamma(shape) equals the gap log(mean) - mean(log).
+
+    Examples
+    --------
+    >>> from scipy.special import digamma
+    >>> round(float(gamma_shape(np.log(3.5) - digamma(3.5))), 12)
+    3.5
+    """
+    xp = namespace(gap)
+    gap = xp.asarray(gap)
+    # Minka's approximation is within 2 %; Newton in 1/shape then gains digits quadratically: from 2 % to
+    # rounding in four steps, one to spare.
+    a = (3.0 - gap + xp.sqrt((gap - 3.0) ** 2 + 24.0 * gap)) / (12.0 * gap)
+    for _ in range(5):
+        value, slope = _log_minus_digamma(a, xp)
+        a = 1.0 / (1.0 / a + (gap - value) / (a * a * slope))
+    return a
+
+
+def _symmetric(xp: Namespace, a: Array, b: Array, d: Array) -> Array:
+    flat = xp.stack([a, b, b, d])
+    return flat.reshape((*flat.shape[:-1], 2, 2))
+
+
+def _normal_parts(natural: Array) -> tuple[Array, Array]:
+    """Mean and variance from a normal's natural parameters."""
+    return -natural[..., 0] / (2.0 * natural[..., 1]), -1.0 / (2.0 * natural[..., 1])
+
+
+class _Powers(Likelihood):
+    """Families whose f(scale) and usual parameters are powers of the scale, declared as data."""
+
+    powers: ClassVar[tuple[float, ...]]
+    usual_powers: ClassVar[tuple[float, ...]]
+
+    @final
+    def factors(self, scale: Array) -> Array:
+        xp = namespace(scale)
+        scale = xp.asarray(scale)
+        return xp.stack([scale**power for power in self.powers])
+
+    @final
+    def unscale_usual(self, usual: Array, scale: Array) -> Array:
+        xp = namespace(usual, scale)
+        scale = xp.asarray(scale)
+        return usual * xp.stack([scale**-power for power in self.usual_powers])
+
+
+class _Multiplied(_Powers):
+    """Families that are closed under multiplication of x by the scale."""
+
+    @final
+    def scale_data(self, x: Any, scale: Any) -> Any:
+        return x * scale
+
+    @final
+    def unscale_data(self, x: Any, scale: Any) -> Any:
+        return x / scale
+
+    @final
+    def log_jacobian(self, x: Array, scale: Array) -> Array:
+        xp = namespace(x, scale)
+        return xp.log(xp.asarray(scale)) + 0.0 * x
+
+
+class _Unscaled(Likelihood):
+    """Discrete families: their data are never scaled."""
+
+    scalable = False
+    needs_unit = False
+
+    @final
+    def factors(self, scale: Array) -> Array:
+        xp = namespace(scale)
+        one = 0.0 * xp.asarray(scale) + 1.0
+        return xp.stack([one for _ in self.natural_bounds])
+
+    @final
+    def scale_data(self, x: Any, scale: Any) -> Any:
+        return x
+
+    @final
+    def unscale_data(self, x: Any, scale: Any) -> Any:
+        return x
+
+    @final
+    def log_jacobian(self, x: Array, scale: Array) -> Array:
+        return 0.0 * x
+
+    @final
+    def unscale_usual(self, usual: Array, scale: Array) -> Array:
+        return usual
+
+    @final
+    def repivot(self, means: Array, old: Pivot, new: Pivot) -> Array:
+        return means
+
+
+# --- the continuous families ------------------------------------------------------------------------------
+
+
+@final
+class Normal(_Multiplied):
+    """Normal with mean and standard deviation: natural (mean/std^2, -1/(2 std^2)), statistics (x, x^2)."""
+
+    name = "normal"
+    usual_names = ("mean", "std")
+    support = Support()
+    natural_bounds = ((-INF, INF), (-INF, 0.0))
+    powers = (1, 2)
+    usual_powers = (1, 1)
+
+    def statistics(self, x: Array) -> Array:
+        return namespace(x).stack([x, x * x])
+
+    def log_base(self, x: Array) -> Array:
+        return 0.0 * x - HALF_LOG_2PI
+
+    def log_partition(self, natural: Array) -> Array:
+        xp = namespace(natural)
+        mean, variance = _normal_parts(natural)
+        return 0.5 * mean * mean / variance + 0.5 * xp.log(variance)
+
+    def mean_statistics(self, natural: Array) -> Array:
+        mean, variance = _normal_parts(natural)
+        return namespace(natural).stack([mean, mean * mean + variance])
+
+    def fisher(self, natural: Array) -> Array:
+        mean, variance = _normal_parts(natural)
+        cross = 2.0 * mean * variance
+        return _symmetric(namespace(natural), variance, cross, 2.0 * variance**2 + 2.0 * mean * cross)
+
+    def log_density(self, x: Array, natural: Array) -> Array:
+        xp = namespace(natural, x)
+        mean, variance = _normal_parts(natural)
+        return -0.5 * (x - mean) ** 2 / variance - 0.5 * xp.log(variance) - HALF_LOG_2PI
+
+    def to_usual(self, natural: Array) -> Array:
+        xp = namespace(natural)
+        mean, variance = _normal_parts(natural)
+        return xp.stack([mean, xp.sqrt(variance)])
+
+    def to_natural(self, usual: Array) -> Array:
+        mean, precision = usual[..., 0], usual[..., 1] ** -2.0
+        return namespace(usual).stack([mean * precision, -0.5 * precision])
+
+    def fit(self, mean_statistics: Array) -> Array:
+        return self.fit_terms(mean_statistics, Pivot())
+
+    def terms(self, x: Any, pivot: Pivot) -> tuple[Any, ...]:
+        z = (x - pivot.center) / pivot.unit
+        return z, z * z
+
+    def fit_terms(self, means: Array, pivot: Pivot) -> Array:
+        xp = namespace(means)
+        mean = pivot.center / pivot.unit + means[..., 0]
+        return self.to_natural(xp.stack([mean, xp.sqrt(means[..., 1] - means[..., 0] ** 2)]))
+
+    def repivot(self, means: Array, old: Pivot, new: Pivot) -> Array:
+        ratio, shift = old.unit / new.unit, (old.center - new.center) / new.unit
+        return _affine(means, ratio, shift)
+
+    def mean(self, natural: Array) -> Array:
+        return _normal_parts(natural)[0]
+
+    def mode(self, natural: Array) -> Array:
+        return _normal_parts(natural)[0]
+
+    def median(self, natural: Array) -> Array:
+        return _normal_parts(natural)[0]
+
+    def sample(self, rng: Any, natural: Array, shape: tuple[int, ...] = ()) -> Array:
+        xp = namespace(natural)
+        mean, variance = _normal_parts(natural)
+        return mean + xp.sqrt(variance) * xp.draw_normal(rng, (*shape, *mean.shape))
+
+
+def _affine(means: Array, ratio: float, shift: float) -> Array:
+    """Means of (z', z'^2) from those of (z, z^2), for z' = ratio z + shift."""
+    first = ratio * means[..., 0] + shift
+    second = ratio * ratio * means[..., 1] + 2.0 * shift * ratio * means[..., 0] + shift * shift
+    return namespace(means).stack([first, second])
+
+
+NORMAL = Normal()
+
+
+@final
+class LogNormal(_Powers):
+    """Log-normal: log x is normal. It is scaled by x -> x^scale, which multiplies log x."""
+
+    name = "log-normal"
+    usual_names = ("log_mean", "log_std")
+    support = Support(0.0)
+    natural_bounds = NORMAL.natural_bounds
+    needs_unit = False
+    powers = (1, 2)
+    usual_powers = (1, 1)
+
+    def statistics(self, x: Array) -> Array:
+        return NORMAL.statistics(namespace(x).log(x))
+
+    def log_base(self, x: Array) -> Array:
+        return -namespace(x).log(x) - HALF_LOG_2PI
+
+    def log_partition(self, natural: Array) -> Array:
+        return NORMAL.log_partition(natural)
+
+    def mean_statistics(self, natural: Array) -> Array:
+        return NORMAL.mean_statistics(natural)
+
+    def fisher(self, natural: Array) -> Array:
+        return NORMAL.fisher(natural)
+
+    def log_density(self, x: Array, natural: Array) -> Array:
+        log_x = namespace(natural, x).log(x)
+        return NORMAL.log_density(log_x, natural) - log_x
+
+    def to_usual(self, natural: Array) -> Array:
+        return NORMAL.to_usual(natural)
+
+    def to_natural(self, usual: Array) -> Array:
+        return NORMAL.to_natural(usual)
+
+    def fit(self, mean_statistics: Array) -> Array:
+        return NORMAL.fit(mean_statistics)
+
+    def terms(self, x: Any, pivot: Pivot) -> tuple[Any, ...]:
+        z = namespace(x).log(x) - math.log(pivot.unit)
+        return z, z * z
+
+    def fit_terms(self, means: Array, pivot: Pivot) -> Array:
+        return NORMAL.fit_terms(means, Pivot(math.log(pivot.unit)))
+
+    def repivot(self, means: Array, old: Pivot, new: Pivot) -> Array:
+        return _affine(means, 1.0, math.log(old.unit / new.unit))
+
+    def scale_data(self, x: Any, scale: Any) -> Any:
+        return x**scale
+
+    def unscale_data(self, x: Any, scale: Any) -> Any:
+        return x ** (1.0 / scale)
+
+    def log_jacobian(self, x: Array, scale: Array) -> Array:
+        xp = namespace(x, scale)
+        return xp.log(xp.asarray(scale)) + (scale - 1.0) * xp.log(x)
+
+    def mean(self, natural: Array) -> Array:
+        mean, variance = _normal_parts(natural)
+        return namespace(natural).exp(mean + 0.5 * variance)
+
+    def mode(self, natural: Array) -> Array:
+        mean, variance = _normal_parts(natural)
+        return namespace(natural).exp(mean - variance)
+
+    def median(self, natural: Array) -> Array:
+        return namespace(natural).exp(_normal_parts(natural)[0])
+
+    def sample(self, rng: Any, natural: Array, shape: tuple[int, ...] = ()) -> Array:
+        return namespace(natural).exp(NORMAL.sample(rng, natural, shape))
+
+
+def _repivot_gap(means: Array, ratio: float) -> Array:
+    """Means of (u', excess(u')) from those of (u, excess(u)), for 1 + u' = ratio (1 + u)."""
+    change = ratio - 1.0
+    first = change + ratio * means[..., 0]
+    second = float(excess(np.asarray(change))) + change * means[..., 0] + means[..., 1]
+    return namespace(means).stack([first, second])
+
+
+def _fit_gamma(means: Array) -> tuple[Array, Array]:
+    """Shape and rate of y = 1 + u from the means of (u, excess(u))."""
+    gap = means[..., 1] - excess(means[..., 0])
+    shape = gamma_shape(gap)
+    return shape, shape / (1.0 + means[..., 0])
+
+
+@final
+class Gamma(_Multiplied):
+    """Gamma with shape and rate: natural (shape - 1, -rate), statistics (log x, x)."""
+
+    name = "gamma"
+    usual_names = ("shape", "rate")
+    support = Support(0.0)
+    natural_bounds = ((-1.0, INF), (-INF, 0.0))
+    powers = (0, 1)
+    usual_powers = (0, -1)
+
+    def statistics(self, x: Array) -> Array:
+        xp = namespace(x)
+        return xp.stack([xp.log(x), x])
+
+    def log_base(self, x: Array) -> Array:
+        return 0.0 * x
+
+    def log_partition(self, natural: Array) -> Array:
+        xp = namespace(natural)
+        shape, rate = natural[..., 0] + 1.0, -natural[..., 1]
+        return xp.gammaln(shape) - shape * xp.log(rate)
+
+    def mean_statistics(self, natural: Array) -> Array:
+        xp = namespace(natural)
+        shape, rate = natural[..., 0] + 1.0, -natural[..., 1]
+        return xp.stack([xp.digamma(shape) - xp.log(rate), shape / rate])
+
+    def fisher(self, natural: Array) -> Array:
+        xp = namespace(natural)
+        shape, rate = natural[..., 0] + 1.0, -natural[..., 1]
+        return _symmetric(xp, xp.trigamma(shape), 1.0 / rate, shape / rate**2)
+
+    def log_density(self, x: Array, natural: Array) -> Array:
+        # With r = x rate / shape, Stirling's formula leaves only terms of the size of the result.
+        xp = namespace(natural, x)
+        shape, rate = natural[..., 0] + 1.0, -natural[..., 1]
+        away = (x - shape / rate) * rate / shape
+        size = 0.5 * xp.log(shape) - HALF_LOG_2PI - _stirling_error(shape, xp)
+        return size - shape * excess(away) - xp.log(x)
+
+    def to_usual(self, natural: Array) -> Array:
+        return namespace(natural).stack([natural[..., 0] + 1.0, -natural[..., 1]])
+
+    def to_natural(self, usual: Array) -> Array:
+        return namespace(usual).stack([usual[..., 0] - 1.0, -usual[..., 1]])
+
+    def fit(self, mean_statistics: Array) -> Array:
+        log_mean, mean = mean_statistics[..., 0], mean_statistics[..., 1]
+        return self.fit_terms(namespace(mean).stack([mean - 1.0, mean - 1.0 - log_mean]), Pivot())
+
+    def terms(self, x: Any, pivot: Pivot) -> tuple[Any, ...]:
+        u = (x - pivot.unit) / pivot.unit
+        return u, excess(u)
+
+    def fit_terms(self, means: Array, pivot: Pivot) -> Array:
+        return self.to_natural(namespace(means).stack([*_fit_gamma(means)]))
+
+    def repivot(self, means: Array, old: Pivot, new: Pivot) -> Array:
+        return _repivot_gap(means, old.unit / new.unit)
+
+    def mean(self, natural: Array) -> Array:
+        return (natural[..., 0] + 1.0) / -natural[..., 1]
+
+    def mode(self, natural: Array) -> Array:
+        xp = namespace(natural)
+        return xp.where(natural[..., 0] > 0.0, natural[..., 0], 0.0 * natural[..., 0]) / -natural[..., 1]
+
+    def median(self, natural: Array) -> Array:
+        return namespace(natural).gamma_median(natural[..., 0] + 1.0) / -natural[..., 1]
+
+    def sample(self, rng: Any, natural: Array, shape: tuple[int, ...] = ()) -> Array:
+        xp = namespace(natural)
+        alpha = natural[..., 0] + 1.0 + xp.zeros_like(xp.draw_uniform(rng, (*shape, *natural.shape[:-1])))
+        return xp.draw_gamma(rng, alpha) / -natural[..., 1]
+
+
+GAMMA = Gamma()
+
+
+@final
+class InverseGamma(_Multiplied):
+    """Inverse gamma (1/x is gamma): natural (-shape - 1, -scale), statistics (log x, 1/x)."""
+
+    name = "inverse-gamma"
+    usual_names = ("shape", "scale")
+    support = Support(0.0)
+    natural_bounds = ((-INF, -1.0), (-INF, 0.0))
+    powers = (0, -1)
+    usual_powers = (0, 1)
+
+    @staticmethod
+    def _reciprocal(natural: Array) -> Array:
+        """Natural parameters of the gamma that 1/x has."""
+        return namespace(natural).stack([-natural[..., 0] - 2.0, natural[..., 1]])
+
+    def statistics(self, x: Array) -> Array:
+        xp = namespace(x)
+        return xp.stack([xp.log(x), 1.0 / x])
+
+    def log_base(self, x: Array) -> Array:
+        return 0.0 * x
+
+    def log_partition(self, natural: Array) -> Array:
+        return GAMMA.log_partition(self._reciprocal(natural))
+
+    def mean_statistics(self, natural: Array) -> Array:
+        of_gamma = GAMMA.mean_statistics(self._reciprocal(natural))
+        return namespace(natural).stack([-of_gamma[..., 0], of_gamma[..., 1]])
+
+    def fisher(self, natural: Array) -> Array:
+        of_gamma = GAMMA.fisher(self._reciprocal(natural))
+        return _symmetric(namespace(natural), of_gamma[..., 0, 0], -of_gamma[..., 0, 1], of_gamma[..., 1, 1])
+
+    def log_density(self, x: Array, natural: Array) -> Array:
+        xp = namespace(natural, x)
+        return GAMMA.log_density(1.0 / x, self._reciprocal(natural)) - 2.0 * xp.log(x)
+
+    def to_usual(self, natural: Array) -> Array:
+        return namespace(natural).stack([-natural[..., 0] - 1.0, -natural[..., 1]])
+
+    def to_natural(self, usual: Array) -> Array:
+        return namespace(usual).stack([-usual[..., 0] - 1.0, -usual[..., 1]])
+
+    def fit(self, mean_statistics: Array) -> Array:
+        log_mean, inverse = mean_statistics[..., 0], mean_statistics[..., 1]
+        return self.fit_terms(namespace(inverse).stack([inverse - 1.0, inverse - 1.0 + log_mean]), Pivot())
+
+    def terms(self, x: Any, pivot: Pivot) -> tuple[Any, ...]:
+        u = (pivot.unit - x) / x
+        return u, excess(u)
+
+    def fit_terms(self, means: Array, pivot: Pivot) -> Array:
+        return self.to_natural(namespace(means).stack([*_fit_gamma(means)]))
+
+    def repivot(self, means: Array, old: Pivot, new: Pivot) -> Array:
+        return _repivot_gap(means, new.unit / old.unit)
+
+    def mean(self, natural: Array) -> Array:
+        xp = namespace(natural)
+        shape = -natural[..., 0] - 1.0
+        return xp.where(shape > 1.0, -natural[..., 1] / xp.where(shape > 1.0, shape - 1.0, 1.0), INF)
+
+    def mode(self, natural: Array) -> Array:
+        return natural[..., 1] / natural[..., 0]
+
+    def median(self, natural: Array) -> Array:
+        return 1.0 / GAMMA.median(self._reciprocal(natural))
+
+    def sample(self, rng: Any, natural: Array, shape: tuple[int, ...] = ()) -> Array:
+        return 1.0 / GAMMA.sample(rng, self._reciprocal(natural), shape)
+
+
+@final
+class InverseGaussian(_Multiplied):
+    """Inverse Gaussian with mean and shape: natural (-shape/(2 mean^2), -shape/2), statistics (x, 1/x)."""
+
+    name = "inverse-gaussian"
+    usual_names = ("mean", "shape")
+    support = Support(0.0)
+    natural_bounds = ((-INF, 0.0), (-INF, 0.0))
+    powers = (1, -1)
+    usual_powers = (1, 1)
+
+    @staticmethod
+    def _parts(natural: Array) -> tuple[Array, Array]:
+        return namespace(natural).sqrt(natural[..., 1] / natural[..., 0]), -2.0 * natural[..., 1]
+
+    def statistics(self, x: Array) -> Array:
+        return namespace(x).stack([x, 1.0 / x])
+
+    def log_base(self, x: Array) -> Array:
+        return -1.5 * namespace(x).log(x) - HALF_LOG_2PI
+
+    def log_partition(self, natural: Array) -> Array:
+        xp = namespace(natural)
+        return -2.0 * xp.sqrt(natural[..., 0] * natural[..., 1]) - 0.5 * xp.log(-2.0 * natural[..., 1])
+
+    def mean_statistics(self, natural: Array) -> Array:
+        mean, shape = self._parts(natural)
+        return namespace(natural).stack([mean, 1.0 / mean + 1.0 / shape])
+
+    def fisher(self, natural: Array) -> Array:
+        mean, shape = self._parts(natural)
+        corner = 1.0 / (mean * shape) + 2.0 / shape**2
+        return _symmetric(namespace(natural), mean**3 / shape, -mean / shape, corner)
+
+    def log_density(self, x: Array, natural: Array) -> Array:
+        xp = namespace(natural, x)
+        mean, shape = self._parts(natural)
+        away = (x - mean) / mean
+        return 0.5 * xp.log(shape) - HALF_LOG_2PI - 1.5 * xp.log(x) - 0.5 * shape * away**2 / x
+
+    def to_usual(self, natural: Array) -> Array:
+        return namespace(natural).stack([*self._parts(natural)])
+
+    def to_natural(self, usual: Array) -> Array:
+        mean, shape = usual[..., 0], usual[..., 1]
+        return namespace(usual).stack([-0.5 * shape / mean**2, -0.5 * shape])
+
+    def fit(self, mean_statistics: Array) -> Array:
+        mean, inverse = mean_statistics[..., 0], mean_statistics[..., 1]
+        return self.fit_terms(namespace(mean).stack([mean - 1.0, mean - 2.0 + inverse]), Pivot())
+
+    def terms(self, x: Any, pivot: Pivot) -> tuple[Any, ...]:
+        u = (x - pivot.unit) / pivot.unit
+        return u, u * u / (1.0 + u)
+
+    def fit_terms(self, means: Array, pivot: Pivot) -> Array:
+        u, v = means[..., 0], means[..., 1]
+        # mean(x) mean(1/x) - 1 = mean / shape, from 1/(1 + u) = 1 - u + u^2/(1 + u)
+        ratio = v * (1.0 + u) - u * u
+        return self.to_natural(namespace(means).stack([1.0 + u, (1.0 + u) / ratio]))
+
+    def repivot(self, means: Array, old: Pivot, new: Pivot) -> Array:
+        ratio = old.unit / new.unit
+        change = ratio - 1.0
+        first = change + ratio * means[..., 0]
+        second = change**2 / ratio + (ratio - 1.0 / ratio) * means[..., 0] + means[..., 1] / ratio
+        return namespace(means).stack([first, second])
+
+    def mean(self, natural: Array) -> Array:
+        return self._parts(natural)[0]
+
+    def mode(self, natural: Array) -> Array:
+        mean, shape = self._parts(natural)
+        r = 1.5 * mean / shape
+        return mean / (namespace(natural).sqrt(1.0 + r * r) + r)
+
+    def median(self, natural: Array) -> Array:
+        return namespace(natural).inverse_gaussian_median(*self._parts(natural))
+
+    def sample(self, rng: Any, natural: Array, shape: tuple[int, ...] = ()) -> Array:
+        # Michael, Schucany and Haas (1976): one of the two roots that a chi-square draw belongs to.
+        xp = namespace(natural)
+        mean, lam = self._parts(natural)
+        first, second = xp.split(rng)
+        half = 0.5 * mean / lam * xp.draw_normal(first, (*shape, *mean.shape)) ** 2
+        smaller = mean / (1.0 + half + xp.sqrt(half * (2.0 + half)))
+        chosen = xp.draw_uniform(second, (*shape, *mean.shape)) <= mean / (mean + smaller)
+        return xp.where(chosen, smaller, mean**2 / smaller)
+
+
+@final
+class Exponential(_Multiplied):
+    """Exponential with a rate: natural -rate, statistic x."""
+
+    name = "exponential"
+    usual_names = ("rate",)
+    support = Support(0.0)
+    natural_bounds = ((-INF, 0.0),)
+    powers = (1,)
+    usual_powers = (-1,)
+
+    def statistics(self, x: Array) -> Array:
+        return x[..., None]
+
+    def log_base(self, x: Array) -> Array:
+        return 0.0 * x
+
+    def log_partition(self, natural: Array) -> Array:
+        return -namespace(natural).log(-natural[..., 0])
+
+    def mean_statistics(self, natural: Array) -> Array:
+        return -1.0 / natural
+
+    def fisher(self, natural: Array) -> Array:
+        return (natural**-2.0)[..., None]
+
+    def log_density(self, x: Array, natural: Array) -> Array:
+        return natural[..., 0] * x + namespace(natural).log(-natural[..., 0])
+
+    def to_usual(self, natural: Array) -> Array:
+        return -natural
+
+    def to_natural(self, usual: Array) -> Array:
+        return -usual
+
+    def fit(self, mean_statistics: Array) -> Array:
+        return -1.0 / mean_statistics
+
+    def terms(self, x: Any, pivot: Pivot) -> tuple[Any, ...]:
+        return (x / pivot.unit,)
+
+    def fit_terms(self, means: Array, pivot: Pivot) -> Array:
+        return -1.0 / means
+
+    def repivot(self, means: Array, old: Pivot, new: Pivot) -> Array:
+        return means * (old.unit / new.unit)
+
+    def mean(self, natural: Array) -> Array:
+        return -1.0 / natural[..., 0]
+
+    def mode(self, natural: Array) -> Array:
+        return 0.0 * natural[..., 0]
+
+    def median(self, natural: Array) -> Array:
+        return -math.log(2.0) / natural[..., 0]
+
+    def sample(self, rng: Any, natural: Array, shape: tuple[int, ...] = ()) -> Array:
+        xp = namespace(natural)
+        return xp.log1p(-xp.draw_uniform(rng, (*shape, *natural.shape[:-1]))) / natural[..., 0]
+
+
+@final
+class Rayleigh(_Multiplied):
+    """Rayleigh with sigma: natural -1/sigma^2, statistic x^2/2."""
+
+    name = "rayleigh"
+    usual_names = ("sigma",)
+    support = Support(0.0)
+    natural_bounds = ((-INF, 0.0),)
+    powers = (2,)
+    usual_powers = (1,)
+
+    def statistics(self, x: Array) -> Array:
+        return (0.5 * x * x)[..., None]
+
+    def log_base(self, x: Array) -> Array:
+        return namespace(x).log(x)
+
+    def log_partition(self, natural: Array) -> Array:
+        return -namespace(natural).log(-natural[..., 0])
+
+    def mean_statistics(self, natural: Array) -> Array:
+        return -1.0 / natural
+
+    def fisher(self, natural: Array) -> Array:
+        return (natural**-2.0)[..., None]
+
+    def log_density(self, x: Array, natural: Array) -> Array:
+        xp = namespace(natural, x)
+        return xp.log(x) + xp.log(-natural[..., 0]) + 0.5 * natural[..., 0] * x * x
+
+    def to_usual(self, natural: Array) -> Array:
+        return (-natural) ** -0.5
+
+    def to_natural(self, usual: Array) -> Array:
+        return -(usual**-2.0)
+
+    def fit(self, mean_statistics: Array) -> Array:
+        return -1.0 / mean_statistics
+
+    def terms(self, x: Any, pivot: Pivot) -> tuple[Any, ...]:
+        r = x / pivot.unit
+        return (0.5 * r * r,)
+
+    def fit_terms(self, means: Array, pivot: Pivot) -> Array:
+        return -1.0 / means
+
+    def repivot(self, means: Array, old: Pivot, new: Pivot) -> Array:
+        return means * (old.unit / new.unit) ** 2
+
+    def mean(self, natural: Array) -> Array:
+        return math.sqrt(math.pi / 2.0) * self.to_usual(natural)[..., 0]
+
+    def mode(self, natural: Array) -> Array:
+        return self.to_usual(natural)[..., 0]
+
+    def median(self, natural: Array) -> Array:
+        return math.sqrt(2.0 * math.log(2.0)) * self.to_usual(natural)[..., 0]
+
+    def sample(self, rng: Any, natural: Array, shape: tuple[int, ...] = ()) -> Array:
+        xp = namespace(natural)
+        uniform = xp.draw_uniform(rng, (*shape, *natural.shape[:-1]))
+        return xp.sqrt(2.0 * xp.log1p(-uniform) / natural[..., 0])
+
+
+# --- the discrete families ----------------------------------------------------------------------------------
+
+
+def _softplus(x: Array, xp: Namespace) -> Array:
+    return xp.where(x > 0, x, 0.0 * x) + xp.log1p(xp.exp(-xp.abs(x)))
+
+
+@final
+class Bernoulli(_Unscaled):
+    """Bernoulli with a probability: natural log(p / (1 - p)), statistic x."""
+
+    name = "bernoulli"
+    usual_names = ("probability",)
+    support = Support(0.0, 1.0, whole=True)
+    natural_bounds = ((-INF, INF),)
+
+    def statistics(self, x: Array) -> Array:
+        return 1.0 * x[..., None]
+
+    def log_base(self, x: Array) -> Array:
+        return 0.0 * x
+
+    def log_partition(self, natural: Array) -> Array:
+        return _softplus(natural[..., 0], namespace(natural))
+
+    def mean_statistics(self, natural: Array) -> Array:
+        return self.to_usual(natural)
+
+    def fisher(self, natural: Array) -> Array:
+        return (self.to_usual(natural) * self.to_usual(-natural))[..., None]
+
+    def log_density(self, x: Array, natural: Array) -> Array:
+        return natural[..., 0] * x - _softplus(natural[..., 0], namespace(natural))
+
+    def to_usual(self, natural: Array) -> Array:
+        xp = namespace(natural)
+        small = xp.exp(-xp.abs(natural))
+        return xp.where(natural >= 0, 1.0, small) / (1.0 + small)
+
+    def to_natural(self, usual: Array) -> Array:
+        xp = namespace(usual)
+        return xp.log(usual) - xp.log1p(-usual)
+
+    def fit(self, mean_statistics: Array) -> Array:
+        return self.to_natural(mean_statistics)
+
+    def terms(self, x: Any, pivot: Pivot) -> tuple[Any, ...]:
+        return (x,)
+
+    def fit_terms(self, means: Array, pivot: Pivot) -> Array:
+        return self.to_natural(means)
+
+    def mean(self, natural: Array) -> Array:
+        return self.to_usual(natural)[..., 0]
+
+    def mode(self, natural: Array) -> Array:
+        return 1.0 * (natural[..., 0] > 0.0)
+
+    def median(self, natural: Array) -> Array:
+        return 1.0 * (natural[..., 0] > 0.0)
+
+    def sample(self, rng: Any, natural: Array, shape: tuple[int, ...] = ()) -> Array:
+        p = self.to_usual(natural)[..., 0]
+        return 1.0 * (namespace(natural).draw_uniform(rng, (*shape, *p.shape)) < p)
+
+
+@final
+class Poisson(_Unscaled):
+    """Poisson with a rate: natural log(rate), statistic x."""
+
+    name = "poisson"
+    usual_names = ("rate",)
+    support = Support(0.0, whole=True)
+    natural_bounds = ((-INF, INF),)
+
+    def statistics(self, x: Array) -> Array:
+        return 1.0 * x[..., None]
+
+    def log_base(self, x: Array) -> Array:
+        return -namespace(x).gammaln(x + 1.0)
+
+    def log_partition(self, natural: Array) -> Array:
+        return namespace(natural).exp(natural[..., 0])
+
+    def mean_statistics(self, natural: Array) -> Array:
+        return namespace(natural).exp(natural)
+
+    def fisher(self, natural: Array) -> Array:
+        return namespace(natural).exp(natural)[..., None]
+
+    def log_density(self, x: Array, natural: Array) -> Array:
+        xp = namespace(natural, x)
+        return natural[..., 0] * x - xp.exp(natural[..., 0]) - xp.gammaln(x + 1.0)
+
+    def to_usual(self, natural: Array) -> Array:
+        return namespace(natural).exp(natural)
+
+    def to_natural(self, usual: Array) -> Array:
+        return namespace(usual).log(usual)
+
+    def fit(self, mean_statistics: Array) -> Array:
+        return self.to_natural(mean_statistics)
+
+    def terms(self, x: Any, pivot: Pivot) -> tuple[Any, ...]:
+        return (x,)
+
+    def fit_terms(self, means: Array, pivot: Pivot) -> Array:
+        return self.to_natural(means)
+
+    def mean(self, natural: Array) -> Array:
+        return namespace(natural).exp(natural[..., 0])
+
+    def mode(self, natural: Array) -> Array:
+        xp = namespace(natural)
+        return xp.floor(xp.exp(natural[..., 0]))
+
+    def median(self, natural: Array) -> Array:
+        xp = namespace(natural)
+        return xp.poisson_median(xp.exp(natural[..., 0]))
+
+    def sample(self, rng: Any, natural: Array, shape: tuple[int, ...] = ()) -> Array:
+        xp = namespace(natural)
+        rate = xp.exp(natural[..., 0])
+        return xp.draw_poisson(rng, rate + xp.zeros_like(xp.draw_uniform(rng, (*shape, *rate.shape))))
+
+
+@final
+class Categorical(_Unscaled):
+    """Categorical over the codes 0 .. n_classes - 1: natural log p (up to a constant), statistics one-hot.
+
+    `mean` and `median` are those of the code: of use for ordered classes only.
+    """
+
+    name = "categorical"
+
+    def __init__(self, n_classes: int) -> None:
+        self.n_classes = n_classes
+        self.usual_names = tuple(f"probability_{k}" for k in range(n_classes))
+        self.support = Support(0.0, n_classes - 1.0, whole=True)
+        self.natural_bounds = ((-INF, INF),) * n_classes
+
+    def statistics(self, x: Array) -> Array:
+        return namespace(x).one_hot(x, self.n_classes)
+
+    def log_base(self, x: Array) -> Array:
+        return 0.0 * x
+
+    def log_partition(self, natural: Array) -> Array:
+        return namespace(natural).logsumexp(natural)
+
+    def mean_statistics(self, natural: Array) -> Array:
+        return self.to_usual(natural)
+
+    def fisher(self, natural: Array) -> Array:
+        p = self.to_usual(natural)
+        identity = namespace(natural).eye_like(self.n_classes, p)
+        return p[..., None] * identity - p[..., None] * p[..., None, :]
+
+    def log_density(self, x: Array, natural: Array) -> Array:
+        xp = namespace(natural, x)
+        # A class of probability 0 has an infinite natural parameter: 0 * inf must not make the others NaN.
+        hit = xp.one_hot(x, self.n_classes) > 0
+        return xp.where(hit, natural, xp.zeros_like(natural)).sum(-1) - xp.logsumexp(natural)
+
+    def to_usual(self, natural: Array) -> Array:
+        xp = namespace(natural)
+        return xp.exp(natural - xp.logsumexp(natural)[..., None])
+
+    def to_natural(self, usual: Array) -> Array:
+        return namespace(usual).log(usual)
+
+    def fit(self, mean_statistics: Array) -> Array:
+        return self.to_natural(mean_statistics)
+
+    def terms(self, x: Any, pivot: Pivot) -> tuple[Any, ...]:
+        xp = namespace(x)
+        return tuple(xp.where(x == k, 1.0, 0.0) for k in range(self.n_classes))
+
+    def fit_terms(self, means: Array, pivot: Pivot) -> Array:
+        return self.to_natural(means)
+
+    def mean(self, natural: Array) -> Array:
+        p = self.to_usual(natural)
+        return (namespace(natural).cumsum(0.0 * p + 1.0) * p).sum(-1) - 1.0
+
+    def mode(self, natural: Array) -> Array:
+        return namespace(natural).argmax(natural)
+
+    def median(self, natural: Array) -> Array:
+        return self._quantile(natural, 0.5)
+
+    def sample(self, rng: Any, natural: Array, shape: tuple[int, ...] = ()) -> Array:
+        return self._quantile(natural, namespace(natural).draw_uniform(rng, (*shape, *natural.shape[:-1])))
+
+    def _quantile(self, natural: Array, level: Any) -> Array:
+        xp = namespace(natural)
+        below = xp.cumsum(self.to_usual(natural))[..., :-1] < xp.asarray(level)[..., None]
+        return (1.0 * below).sum(-1)
+
+
+LOG_NORMAL = LogNormal()
+INVERSE_GAMMA = InverseGamma()
+INVERSE_GAUSSIAN = InverseGaussian()
+EXPONENTIAL = Exponential()
+RAYLEIGH = Rayleigh()
+BERNOULLI = Bernoulli()
+POISSON = Poisson()
+
+LIKELIHOODS: dict[str, Likelihood] = {
+    one.name: one
+    for one in (
+        NORMAL,
+        LOG_NORMAL,
+        GAMMA,
+        INVERSE_GAMMA,
+        INVERSE_GAUSSIAN,
+        EXPONENTIAL,
+        RAYLEIGH,
+        BERNOULLI,
+        POISSON,
+    )
+}
+"""The likelihoods that need nothing but their name; `categorical` also needs its number of classes."""
+
+
+def get_likelihood(name: str, n_classes: int | None = None) -> Likelihood:
+    """Return the likelihood of that name.
+
+    Examples
+    --------
+    >>> get_likelihood("gamma").usual_names
+    ('shape', 'rate')
+    >>> get_likelihood("categorical", 3).to_usual(np.log([0.2, 0.3, 0.5]))
+    array([0.2, 0.3, 0.5])
+    >>> get_likelihood("gama")
+    Traceback (most recent call last):
+    evenly._support.TableError: got the likelihood 'gama', but expected one of normal, log-normal, gamma, ...
+    """
+    if name == "categorical" and n_classes is not None:
+        return Categorical(n_classes)
+    key = name.strip().lower().replace("_", "-").replace(" ", "-")
+    key = {"lognormal": "log-normal"}.get(key, key)
+    if key not in LIKELIHOODS:
+        known = ", ".join([*LIKELIHOODS, "categorical"])
+        raise TableError(f"the likelihood {name!r}", f"expected one of {known}")
+    return LIKELIHOODS[key]
