@@ -1,0 +1,64 @@
+"""Evenly: make probabilistic models learn every column of a mixed table."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from evenly._version import __version__
+
+if TYPE_CHECKING:
+    from evenly._support import EvenlyError, EvenlyWarning, MissingExtraError, TableError
+    from evenly.custom import define_likelihood
+    from evenly.files import load_heart
+    from evenly.likelihoods import Likelihood, Support, get_likelihood
+    from evenly.plots import plot_smoothness
+    from evenly.scaler import LipschitzScaler
+    from evenly.schema import Column, Schema, infer_schema
+    from evenly.smoothness import ball_smoothness, smoothness
+
+_ROOMS = {
+    "_support": ("EvenlyError", "EvenlyWarning", "MissingExtraError", "TableError"),
+    "custom": ("define_likelihood",),
+    "files": ("load_heart",),
+    "likelihoods": ("Likelihood", "Support", "get_likelihood"),
+    "plots": ("plot_smoothness",),
+    "scaler": ("LipschitzScaler",),
+    "schema": ("Column", "Schema", "infer_schema"),
+    "smoothness": ("ball_smoothness", "smoothness"),
+}
+_HOME = {name: room for room, names in _ROOMS.items() for name in names}
+
+__all__ = [
+    "Column",
+    "EvenlyError",
+    "EvenlyWarning",
+    "Likelihood",
+    "LipschitzScaler",
+    "MissingExtraError",
+    "Schema",
+    "Support",
+    "TableError",
+    "__version__",
+    "ball_smoothness",
+    "define_likelihood",
+    "get_likelihood",
+    "infer_schema",
+    "load_heart",
+    "plot_smoothness",
+    "smoothness",
+]
+
+
+def __getattr__(name: str) -> Any:
+    # `evenly.smoothness` is both a public function and a room; importing the room must not hide the function,
+    # so the function is put into place here once the room is loaded.
+    if name not in _HOME:
+        raise AttributeError(f"module 'evenly' has no attribute {name!r}")
+    value = getattr(import_module(f"evenly.{_HOME[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__

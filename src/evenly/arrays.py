@@ -49,9 +49,18 @@ class Namespace(Protocol):
 
 def _absent(library: str) -> Any:
     def fail(*_: Any) -> Any:
-        raise EvenlyError(f"{library} has no function for this median. Hint: convert the parameters to NumPy.")
+        hint = "convert the parameters to NumPy"
+        raise EvenlyError(f"{library} has no function for this median. Hint: {hint}.")
 
     return fail
+
+
+def _quiet(function: Any) -> Any:
+    def call(x: Any) -> Any:
+        with np.errstate(divide="ignore"):
+            return function(x)
+
+    return call
 
 
 class _NumPy:
@@ -62,7 +71,9 @@ class _NumPy:
         import scipy.stats as stats
 
         self.asarray = np.asarray
-        self.log, self.log1p, self.exp, self.sqrt = np.log, np.log1p, np.exp, np.sqrt
+        # The log of 0 is -infinity, silently, as in JAX and PyTorch: the parameter of what never occurs.
+        self.log, self.log1p = _quiet(np.log), _quiet(np.log1p)
+        self.exp, self.sqrt = np.exp, np.sqrt
         self.abs, self.floor, self.where = np.abs, np.floor, np.where
         self.zeros_like = np.zeros_like
         self.stack = lambda parts: np.stack(np.broadcast_arrays(*parts), axis=-1)
@@ -125,8 +136,8 @@ class _Torch:
         self.gammaln, self.digamma = torch.special.gammaln, torch.special.digamma
         self.trigamma = lambda x: torch.special.polygamma(1, x)
         self.logsumexp = lambda x: torch.logsumexp(x, dim=-1)
-        self.one_hot = lambda x, size: (
-            (x[..., None] == torch.arange(size, device=x.device)).to(torch.get_default_dtype())
+        self.one_hot = lambda x, size: (x[..., None] == torch.arange(size, device=x.device)).to(
+            x.dtype if x.is_floating_point() else torch.get_default_dtype()
         )
         self.cumsum = lambda x: torch.cumsum(x, dim=-1)
         self.gamma_median = self.poisson_median = self.inverse_gaussian_median = _absent("PyTorch")

@@ -236,6 +236,10 @@ class CustomLikelihood(Likelihood):
         scale = xp.asarray(scale)
         return xp.stack([*self._factors(scale, xp)])
 
+    def log_factors(self, log_scale: Array) -> Array:
+        xp = namespace(log_scale)
+        return xp.log(xp.abs(self.factors(xp.exp(xp.asarray(log_scale)))))
+
     def scale_data(self, x: Any, scale: Any) -> Any:
         return self._scale_data(x, scale, namespace(x, scale))
 

@@ -40,7 +40,8 @@ class Support:
     def contains(self, x: Array) -> Array:
         """Say which of the values lie in the support; an end belongs to it for whole numbers only."""
         if self.whole:
-            return (x >= self.lower) & (x <= self.upper) & (x == np.floor(x))
+            finite = (x >= self.lower) & (x <= self.upper) & (x < INF)
+            return finite & (x == namespace(x).floor(x))
         return (x > self.lower) & (x < self.upper)
 
     def __str__(self) -> str:
@@ -155,6 +156,10 @@ class Likelihood(ABC):
         """Return f(scale): statistics(scaled x) = f(scale) * statistics(x) + a constant."""
 
     @abstractmethod
+    def log_factors(self, log_scale: Array) -> Array:
+        """Log of |f(scale)| from the log of the scale: scales beyond the range of f do not overflow."""
+
+    @abstractmethod
     def scale_data(self, x: Any, scale: Any) -> Any:
         """Scale the data: x times scale; for the log-normal, x to the power of scale."""
 
@@ -205,8 +210,36 @@ class Likelihood(ABC):
 # --- pieces that several families share -----------------------------------------------------------------
 
 
-def excess(u: Any) -> Any:
+def _log_tail(s: Any) -> Any:
+    """Return t of log(1 + u) = 2 s (1 + t), where s = u / (2 + u), for |u| < 0.1.
+
+    The series of atanh(s) / s up to s^14: for |s| < 0.053 the first term left out is 2e-22.
+    """
+    square, series = s * s, 1.0 / 15.0
+    for odd in range(13, 2, -2):
+        series = 1.0 / odd + square * series
+    return square * series
+
+
+def log_ratio(u: Any, ratio: Any) -> Any:
+    """Return log(ratio) with all its digits near ratio = 1, given u = ratio - 1 with all of its own.
+
+    Both may be Narwhals expressions, which have no log1p.
+
+    Examples
+    --------
+    >>> float(log_ratio(np.array(1e-9), np.array(1.0 + 1e-9)))
+    9.999999995e-10
+    """
+    xp = namespace(u)
+    s = u / (2.0 + u)
+    return xp.where(xp.abs(u) < 0.1, 2.0 * s * (1.0 + _log_tail(s)), xp.log(ratio))
+
+
+def excess(u: Any, log: Any = None) -> Any:
     """Return u - log(1 + u) >= 0, without cancellation near 0; `u` may be a Narwhals expression.
+
+    Where u may come close to -1, give `log`, log(1 + u), as well: 1 + u has few digits left there.
 
     Examples
     --------
@@ -214,20 +247,19 @@ def excess(u: Any) -> Any:
     4.9999999966...e-19
     """
     xp = namespace(u)
-    # Taylor up to u^9 for |u| < 0.01: the first term left out is 2e-17 of the result there.
-    series = 1.0 / 9.0
-    for order in range(8, 1, -1):
-        series = 1.0 / order - u * series
-    small = xp.abs(u) < 0.01
-    # The unused branch must not take the log of a number <= 0 for u = -1 on the way to a gradient.
-    return xp.where(small, u * u * series, u - xp.log(1.0 + xp.where(small, 0.0 * u, u)))
+    s = u / (2.0 + u)
+    # The branch that is not taken must be finite: its infinity times 0 would make a gradient NaN.
+    far = u - (xp.log(1.0 + u) if log is None else log)
+    return xp.where(xp.abs(u) < 0.1, s * (u - 2.0 * _log_tail(s)), far)
 
 
 def _stirling_error(a: Array, xp: Namespace) -> Array:
     """Return gammaln(a) - [(a - 1/2) log a - a + log(2 pi)/2], by its asymptotic series for a > 10."""
     large = xp.where(a > 10.0, a, 10.0 + xp.zeros_like(a))
     r = 1.0 / (large * large)
-    series = (1 / 12 - r * (1 / 360 - r * (1 / 1260 - r * (1 / 1680 - r / 1188)))) / large
+    # The first term left out, 1 / (156 a^13), is 6e-16 at 10.
+    series = 1 / 1260 - r * (1 / 1680 - r * (1 / 1188 - r * 691 / 360360))
+    series = (1 / 12 - r * (1 / 360 - r * series)) / large
     small = xp.where(a > 10.0, 10.0 + xp.zeros_like(a), a)
     direct = xp.gammaln(small) - ((small - 0.5) * xp.log(small) - small + HALF_LOG_2PI)
     return xp.where(a > 10.0, series, direct)
@@ -257,13 +289,22 @@ def gamma_shape(gap: Array) -> Array:
     """
     xp = namespace(gap)
     gap = xp.asarray(gap)
+    # Rounding may leave no gap, or less: the shape is then infinite.
+    spread = gap > 0.0
+    gap = xp.where(spread, gap, 1.0 + xp.zeros_like(gap))
     # Minka's approximation is within 2 %; Newton in 1/shape then gains digits quadratically: from 2 % to
     # rounding in four steps, one to spare.
     a = (3.0 - gap + xp.sqrt((gap - 3.0) ** 2 + 24.0 * gap)) / (12.0 * gap)
     for _ in range(5):
         value, slope = _log_minus_digamma(a, xp)
         a = 1.0 / (1.0 / a + (gap - value) / (a * a * slope))
-    return a
+    return xp.where(spread, a, INF)
+
+
+def _inverse(spread: Array) -> Array:
+    """Return 1 / spread, infinite where rounding left no spread, or less."""
+    xp = namespace(spread)
+    return xp.where(spread > 0.0, 1.0 / xp.where(spread > 0.0, spread, 1.0), INF)
 
 
 def _symmetric(xp: Namespace, a: Array, b: Array, d: Array) -> Array:
@@ -285,13 +326,19 @@ class _Powers(Likelihood):
     @final
     def factors(self, scale: Array) -> Array:
         xp = namespace(scale)
-        scale = xp.asarray(scale)
+        scale = 1.0 * xp.asarray(scale)  # whole numbers have no negative powers
         return xp.stack([scale**power for power in self.powers])
+
+    @final
+    def log_factors(self, log_scale: Array) -> Array:
+        xp = namespace(log_scale)
+        log_scale = xp.asarray(log_scale)
+        return xp.stack([power * log_scale for power in self.powers])
 
     @final
     def unscale_usual(self, usual: Array, scale: Array) -> Array:
         xp = namespace(usual, scale)
-        scale = xp.asarray(scale)
+        scale = 1.0 * xp.asarray(scale)
         return usual * xp.stack([scale**-power for power in self.usual_powers])
 
 
@@ -323,6 +370,10 @@ class _Unscaled(Likelihood):
         xp = namespace(scale)
         one = 0.0 * xp.asarray(scale) + 1.0
         return xp.stack([one for _ in self.natural_bounds])
+
+    @final
+    def log_factors(self, log_scale: Array) -> Array:
+        return 0.0 * self.factors(log_scale)
 
     @final
     def scale_data(self, x: Any, scale: Any) -> Any:
@@ -403,7 +454,10 @@ class Normal(_Multiplied):
     def fit_terms(self, means: Array, pivot: Pivot) -> Array:
         xp = namespace(means)
         mean = pivot.center / pivot.unit + means[..., 0]
-        return self.to_natural(xp.stack([mean, xp.sqrt(means[..., 1] - means[..., 0] ** 2)]))
+        precision = _inverse(means[..., 1] - means[..., 0] ** 2)
+        # 0 * infinity is not a number: without spread, the sign of a mean of 0 does not matter.
+        mean = xp.where((mean == 0.0) & (precision == INF), 1.0, mean)
+        return xp.stack([mean * precision, -0.5 * precision])
 
     def repivot(self, means: Array, old: Pivot, new: Pivot) -> Array:
         ratio, shift = old.unit / new.unit, (old.center - new.center) / new.unit
@@ -475,7 +529,8 @@ class LogNormal(_Powers):
         return NORMAL.fit(mean_statistics)
 
     def terms(self, x: Any, pivot: Pivot) -> tuple[Any, ...]:
-        z = namespace(x).log(x) - math.log(pivot.unit)
+        # log(x) - log(unit) would lose the spread of a column with an offset.
+        z = log_ratio((x - pivot.unit) / pivot.unit, x / pivot.unit)
         return z, z * z
 
     def fit_terms(self, means: Array, pivot: Pivot) -> Array:
@@ -513,7 +568,7 @@ def _repivot_gap(means: Array, ratio: float) -> Array:
     """Means of (u', excess(u')) from those of (u, excess(u)), for 1 + u' = ratio (1 + u)."""
     change = ratio - 1.0
     first = change + ratio * means[..., 0]
-    second = float(excess(np.asarray(change))) + change * means[..., 0] + means[..., 1]
+    second = float(excess(np.asarray(change), math.log(ratio))) + change * means[..., 0] + means[..., 1]
     return namespace(means).stack([first, second])
 
 
@@ -563,7 +618,7 @@ class Gamma(_Multiplied):
         shape, rate = natural[..., 0] + 1.0, -natural[..., 1]
         away = (x - shape / rate) * rate / shape
         size = 0.5 * xp.log(shape) - HALF_LOG_2PI - _stirling_error(shape, xp)
-        return size - shape * excess(away) - xp.log(x)
+        return size - shape * excess(away, xp.log(x * rate / shape)) - xp.log(x)
 
     def to_usual(self, natural: Array) -> Array:
         return namespace(natural).stack([natural[..., 0] + 1.0, -natural[..., 1]])
@@ -572,12 +627,14 @@ class Gamma(_Multiplied):
         return namespace(usual).stack([usual[..., 0] - 1.0, -usual[..., 1]])
 
     def fit(self, mean_statistics: Array) -> Array:
+        xp = namespace(mean_statistics)
         log_mean, mean = mean_statistics[..., 0], mean_statistics[..., 1]
-        return self.fit_terms(namespace(mean).stack([mean - 1.0, mean - 1.0 - log_mean]), Pivot())
+        shape = gamma_shape(xp.log(mean) - log_mean)
+        return self.to_natural(xp.stack([shape, shape / mean]))
 
     def terms(self, x: Any, pivot: Pivot) -> tuple[Any, ...]:
         u = (x - pivot.unit) / pivot.unit
-        return u, excess(u)
+        return u, excess(u, namespace(x).log(x / pivot.unit))
 
     def fit_terms(self, means: Array, pivot: Pivot) -> Array:
         return self.to_natural(namespace(means).stack([*_fit_gamma(means)]))
@@ -649,12 +706,14 @@ class InverseGamma(_Multiplied):
         return namespace(usual).stack([-usual[..., 0] - 1.0, -usual[..., 1]])
 
     def fit(self, mean_statistics: Array) -> Array:
+        xp = namespace(mean_statistics)
         log_mean, inverse = mean_statistics[..., 0], mean_statistics[..., 1]
-        return self.fit_terms(namespace(inverse).stack([inverse - 1.0, inverse - 1.0 + log_mean]), Pivot())
+        shape = gamma_shape(xp.log(inverse) + log_mean)
+        return self.to_natural(xp.stack([shape, shape / inverse]))
 
     def terms(self, x: Any, pivot: Pivot) -> tuple[Any, ...]:
         u = (pivot.unit - x) / x
-        return u, excess(u)
+        return u, excess(u, -namespace(x).log(x / pivot.unit))
 
     def fit_terms(self, means: Array, pivot: Pivot) -> Array:
         return self.to_natural(namespace(means).stack([*_fit_gamma(means)]))
@@ -726,17 +785,17 @@ class InverseGaussian(_Multiplied):
 
     def fit(self, mean_statistics: Array) -> Array:
         mean, inverse = mean_statistics[..., 0], mean_statistics[..., 1]
-        return self.fit_terms(namespace(mean).stack([mean - 1.0, mean - 2.0 + inverse]), Pivot())
+        return self.to_natural(namespace(mean).stack([mean, _inverse(inverse - 1.0 / mean)]))
 
     def terms(self, x: Any, pivot: Pivot) -> tuple[Any, ...]:
         u = (x - pivot.unit) / pivot.unit
-        return u, u * u / (1.0 + u)
+        return u, u * u / (x / pivot.unit)
 
     def fit_terms(self, means: Array, pivot: Pivot) -> Array:
         u, v = means[..., 0], means[..., 1]
         # mean(x) mean(1/x) - 1 = mean / shape, from 1/(1 + u) = 1 - u + u^2/(1 + u)
         ratio = v * (1.0 + u) - u * u
-        return self.to_natural(namespace(means).stack([1.0 + u, (1.0 + u) / ratio]))
+        return self.to_natural(namespace(means).stack([1.0 + u, (1.0 + u) * _inverse(ratio)]))
 
     def repivot(self, means: Array, old: Pivot, new: Pivot) -> Array:
         ratio = old.unit / new.unit
@@ -896,7 +955,8 @@ class Rayleigh(_Multiplied):
 
 
 def _softplus(x: Array, xp: Namespace) -> Array:
-    return xp.where(x > 0, x, 0.0 * x) + xp.log1p(xp.exp(-xp.abs(x)))
+    # Not abs: its slope at 0, where models start, is taken to be 0.
+    return xp.where(x > 0, x, 0.0 * x) + xp.log1p(xp.exp(xp.where(x > 0, -x, x)))
 
 
 @final
@@ -928,7 +988,7 @@ class Bernoulli(_Unscaled):
 
     def to_usual(self, natural: Array) -> Array:
         xp = namespace(natural)
-        small = xp.exp(-xp.abs(natural))
+        small = xp.exp(xp.where(natural >= 0, -natural, natural))
         return xp.where(natural >= 0, 1.0, small) / (1.0 + small)
 
     def to_natural(self, usual: Array) -> Array:
@@ -983,8 +1043,11 @@ class Poisson(_Unscaled):
         return namespace(natural).exp(natural)[..., None]
 
     def log_density(self, x: Array, natural: Array) -> Array:
+        # As for the gamma; a count of 0 has no logarithm, but leaves nothing to cancel either.
         xp = namespace(natural, x)
-        return natural[..., 0] * x - xp.exp(natural[..., 0]) - xp.gammaln(x + 1.0)
+        rate, some = xp.exp(natural[..., 0]), xp.where(x > 0, 1.0 * x, 1.0)
+        size = -0.5 * xp.log(some) - HALF_LOG_2PI - _stirling_error(some, xp)
+        return xp.where(x > 0, size - some * excess((rate - some) / some, natural[..., 0] - xp.log(some)), -rate)
 
     def to_usual(self, natural: Array) -> Array:
         return namespace(natural).exp(natural)
@@ -1068,7 +1131,8 @@ class Categorical(_Unscaled):
 
     def terms(self, x: Any, pivot: Pivot) -> tuple[Any, ...]:
         xp = namespace(x)
-        return tuple(xp.where(x == k, 1.0, 0.0) for k in range(self.n_classes))
+        # 0 * x rather than 0: a missing cell must stay missing.
+        return tuple(xp.where(x == k, 1.0, 0.0 * x) for k in range(self.n_classes))
 
     def fit_terms(self, means: Array, pivot: Pivot) -> Array:
         return self.to_natural(means)
@@ -1130,10 +1194,12 @@ def get_likelihood(name: str, n_classes: int | None = None) -> Likelihood:
     Traceback (most recent call last):
     evenly._support.TableError: got the likelihood 'gama', but expected one of normal, log-normal, gamma, ...
     """
-    if name == "categorical" and n_classes is not None:
-        return Categorical(n_classes)
     key = name.strip().lower().replace("_", "-").replace(" ", "-")
     key = {"lognormal": "log-normal"}.get(key, key)
+    if key == "categorical":
+        if n_classes is None or n_classes < 1:
+            raise TableError(f"n_classes={n_classes}", "'categorical' needs the number of its classes")
+        return Categorical(n_classes)
     if key not in LIKELIHOODS:
         known = ", ".join([*LIKELIHOODS, "categorical"])
         raise TableError(f"the likelihood {name!r}", f"expected one of {known}")

@@ -1,0 +1,105 @@
+"""Files: atomic writes, and the embedded table."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import tempfile
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from evenly._support import TableError
+
+
+def write_text(path: str | Path, text: str) -> None:
+    """Write a text file so that a reader sees the old content or the new, never half of it.
+
+    Examples
+    --------
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_text(Path(folder) / "a.txt", "all of it")
+    ...     (Path(folder) / "a.txt").read_text()
+    'all of it'
+    """
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+        os.chmod(temporary, 0o666 & ~_umask())
+        os.replace(temporary, path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def _umask() -> int:
+    current = os.umask(0)
+    os.umask(current)
+    return current
+
+
+def saved_path(path: str | Path, name: str) -> Path:
+    """Return where a fitted object is saved: the path itself, or the file of that name in a folder."""
+    text, path = str(path), Path(path)
+    return path / name if path.is_dir() or text.endswith(("/", os.sep)) else path
+
+
+def write_json(path: str | Path, content: dict[str, Any]) -> None:
+    """Write a JSON file, all or nothing."""
+    write_text(path, json.dumps(content, indent=1, ensure_ascii=False) + "\n")
+
+
+def read_json(path: str | Path, saved: str) -> dict[str, Any]:
+    """Read a JSON file that holds a saved object of that name."""
+    try:
+        content = json.loads(Path(path).read_text(encoding="utf-8"))
+    except (json.JSONDecodeError, UnicodeDecodeError):
+        content = None
+    if not isinstance(content, dict) or content.get("saved") != saved:
+        raise TableError(f"{path}", f"expected a file that {saved}.save wrote")
+    return content
+
+
+def load_heart() -> Any:
+    """Return the embedded table: 303 patients of the Cleveland heart-disease study, 14 columns of several kinds.
+
+    Six cells are really missing. The result is a pandas or a Polars frame, whichever is installed (in this order),
+    and otherwise a NumPy array of objects. Source and licence (CC BY 4.0) stand beside the file.
+
+    Examples
+    --------
+    >>> heart = load_heart()
+    >>> heart.shape
+    (303, 14)
+    """
+    source = resources.files("evenly") / "data" / "heart.csv"
+    with source.open(encoding="utf-8", newline="") as file:
+        header, *rows = list(csv.reader(file))
+    columns = {name: _typed([row[j] for row in rows]) for j, name in enumerate(header)}
+    try:
+        import pandas as pd
+
+        return pd.DataFrame(columns)
+    except ModuleNotFoundError:
+        pass
+    try:
+        import polars as pl
+
+        return pl.DataFrame(columns)
+    except ModuleNotFoundError:
+        import numpy as np
+
+        return np.array(list(zip(*columns.values(), strict=True)), dtype=object)
+
+
+def _typed(cells: list[str]) -> list[Any]:
+    for convert in (int, float):
+        try:
+            return [None if cell == "" else convert(cell) for cell in cells]
+        except ValueError:
+            continue
+    return [cell or None for cell in cells]

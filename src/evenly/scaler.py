@@ -1,0 +1,531 @@
+"""LipschitzScaler: schema, statistics, scales and recovery behind the face of a scikit-learn transformer."""
+
+from __future__ import annotations
+
+import numbers
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from importlib.util import find_spec
+from itertools import chain
+from pathlib import Path
+from typing import Any, Literal
+
+import narwhals as nw
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils import check_random_state
+from sklearn.utils._set_output import _get_output_config  # the only way to learn what set_output asked for
+from sklearn.utils.validation import check_is_fitted
+
+from evenly._support import EvenlyWarning, TableError
+from evenly._version import __version__
+from evenly.arrays import Array
+from evenly.files import read_json, saved_path, write_json
+from evenly.likelihoods import Likelihood
+from evenly.recover import recover_column
+from evenly.scaling import FittedScale, Outcome, fit_scale, get_method
+from evenly.schema import (
+    Column,
+    Facts,
+    Schema,
+    check_names,
+    check_values,
+    column_likelihood,
+    decode,
+    encode,
+    infer_column,
+    look,
+    pick,
+)
+from evenly.statistics import (
+    ColumnStatistics,
+    Request,
+    measure_counts,
+    measure_frame,
+    measure_values,
+    prepare,
+)
+from evenly.tables import Floats, Table, TableColumn, build_table, map_columns, open_table, restore_column, select
+from evenly.tricks import Feature, feature_statistics, feature_values, features_of, undo_values
+
+SUMMARY_COLUMNS = (
+    "column",
+    "feature",
+    "kind",
+    "likelihood",
+    "smoothness_before",
+    "scale",
+    "smoothness_after",
+    "outcome",
+)
+_PLAIN_SETTINGS = ("method", "learning_rate", "target", "bound")
+"""The settings that a saved scaler keeps; kinds and likelihoods are in its schema."""
+
+
+class LipschitzScaler(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+    """Scale every column so that the local smoothness of its log-likelihood is the same.
+
+    Parameters
+    ----------
+    method : str
+        One of `std-none`, `max-none`, `iqr-none`, `lip-none`, `lip-bern`, `std-gamma`, `lip-gamma`: how continuous
+        features are scaled, and which trick discrete columns get.
+    learning_rate : float
+        Of the training to come; the default target is 1 / (scaled columns * learning_rate).
+    target : float, optional
+        The smoothness that every column is to have.
+    kinds : mapping of column to kind, optional
+        Overrides what is inferred: `{"age": "count", "id": "ignore"}`.
+    likelihoods : mapping of column to likelihood, optional
+        A name such as `"gamma"`, or a likelihood from `define_likelihood`.
+    bound : {"exact", "paper"}
+        The smoothness of the scaled feature itself, or the paper's upper bound of it, taken after standardizing.
+    schema : Schema, path or None
+        A schema, for example edited by hand; columns that it leaves out are inferred.
+    random_state : int, RandomState or None
+        Seeds the noise of the Gamma trick. Fitting draws no noise.
+
+    Attributes
+    ----------
+    summary_ : table
+        One row a feature: column, feature, kind, likelihood, smoothness_before, scale, smoothness_after, outcome; with
+        `bound="paper"` also bound_after.
+    schema_ : Schema
+        What was inferred or declared.
+    target_ : float
+        The smoothness aimed at.
+    natural_ : dict of feature to array
+        Maximum-likelihood natural parameters of the scaled features.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> table = np.column_stack([rng.normal(50.0, 2.0, 500), rng.poisson(3.0, 500)])
+    >>> scaler = LipschitzScaler(random_state=0).fit(table)
+    >>> [str(value) for value in scaler.summary_["outcome"]]
+    ['reached', 'reached']
+    >>> scaled = scaler.transform(table)
+    >>> bool(np.allclose(scaler.inverse_transform(scaled), table))
+    True
+
+    A table without anything to scale is no error; the outcome says so:
+
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore")
+    ...     LipschitzScaler().fit([[1.0], [1.0]]).summary_["outcome"][0]
+    'constant'
+    """
+
+    def __init__(
+        self,
+        method: str = "lip-gamma",
+        *,
+        learning_rate: float = 1e-3,
+        target: float | None = None,
+        kinds: Mapping[Any, str] | None = None,
+        likelihoods: Mapping[Any, str | Likelihood] | None = None,
+        bound: Literal["exact", "paper"] = "exact",
+        schema: Schema | str | Path | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.method = method
+        self.learning_rate = learning_rate
+        self.target = target
+        self.kinds = kinds
+        self.likelihoods = likelihoods
+        self.bound = bound
+        self.schema = schema
+        self.random_state = random_state
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.string = True
+        tags.input_tags.categorical = True
+        tags.transformer_tags.preserves_dtype = []
+        return tags
+
+    # --- fitting ----------------------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any = None) -> LipschitzScaler:
+        """Infer the schema, take the statistics and find the scales. Missing cells are ignored."""
+        opened = open_table(X)
+        return self._take(opened, self._start(opened), first=True)
+
+    def partial_fit(self, X: Any, y: Any = None) -> LipschitzScaler:
+        """Add a part of a table; the first part decides the schema, later ones may bring new classes."""
+        if not hasattr(self, "schema_"):
+            return self.fit(X)
+        opened = open_table(X)
+        self._check_width(opened)
+        if get_method(self.method).scaling == "iqr":
+            raise TableError("parts of a table", "quartiles need all rows at once", "use fit, or another method")
+        return self._take(opened, [None] * len(self._labels), first=False)
+
+    def _start(self, opened: Table) -> list[Facts | None]:
+        """Check the settings and infer the schema; returns what was seen of each column on the way."""
+        get_method(self.method)
+        for name, value in (("learning_rate", self.learning_rate), ("target", self.target)):
+            if value is not None and not (isinstance(value, numbers.Real) and np.isfinite(value) and value > 0):
+                raise TableError(f"{name} = {value!r}", "expected a positive number")
+        if self.bound not in ("exact", "paper"):
+            raise TableError(f"bound = {self.bound!r}", "expected 'exact' or 'paper'")
+        check_names(opened, kinds=self.kinds, likelihoods=self.likelihoods)
+        given = Schema.load(self.schema) if isinstance(self.schema, (str, Path)) else self.schema
+        known = {column.name: column for column in given.columns} if given else {}
+
+        def infer(label: Any, cells: TableColumn) -> tuple[Column, Facts | None]:
+            fresh = TableColumn(cells.name, cells.native)  # what it caches goes when it goes
+            if cells.name in known:
+                return known[cells.name].model_copy(deep=True), None
+            kind, likelihood = (pick(each, label, cells.name) for each in (self.kinds, self.likelihoods))
+            if kind == "ignore":
+                return Column(name=cells.name, kind="ignore", note="declared"), None
+            facts = look(fresh)
+            column = infer_column(fresh, facts, kind=kind, likelihood=likelihood)
+            return column, replace(facts, numbers=None)
+
+        pairs = map_columns(infer, opened.labels, opened.columns, n_rows=opened.n_rows)
+        self.schema_ = Schema(columns=[column for column, _ in pairs])
+        self.container_ = opened.container
+        self.n_features_in_ = len(opened.columns)
+        if opened.container != "numpy" and all(isinstance(label, str) for label in opened.labels):
+            self.feature_names_in_ = np.array(opened.labels, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+        self.seed_ = int(check_random_state(self.random_state).randint(2**31 - 1))
+        self._labels = opened.labels
+        self._stored = [(cells.dtype, cells.ordered) for cells in opened.columns]
+        self._own = {one.name: one for one in (self.likelihoods or {}).values() if isinstance(one, Likelihood)}
+        return [facts for _, facts in pairs]
+
+    def _family(self, column: Column) -> Likelihood:
+        return column_likelihood(column, self._own)
+
+    def _take(self, opened: Table, seen: Sequence[Facts | None], *, first: bool) -> LipschitzScaler:
+        """Take the statistics of a table or of a part of one, then settle the scales."""
+        cells, _ = select(opened, self._labels)
+        quartiles = get_method(self.method).scaling == "iqr"
+
+        def measure(column: Column, stored: TableColumn, facts: Facts | None) -> ColumnStatistics | Request | None:
+            if column.kind == "ignore":
+                return None
+            fresh = TableColumn(stored.name, stored.native)
+            family = self._family(column)
+            if facts is None and not column.has_classes:
+                facts = look(fresh, column.missing)
+            values, unknown = encode(column, fresh)
+            if unknown and column.classes is not None:
+                column.classes += [value for value in unknown]
+                values, _ = encode(column, fresh)
+            check_values(column, values, family)
+            if not family.scalable:
+                return measure_counts(values)
+            assert facts is not None
+            extent = (facts.minimum, facts.maximum)
+            by_engine = opened.container == "polars" and fresh.storage in ("integer", "float") and not quartiles
+            if by_engine and not column.missing and facts.n:
+                return (column.name, column, family, facts.mean, extent)
+            return measure_values(column, family, values, facts.mean, extent, quartiles)
+
+        parts = map_columns(measure, self.schema_.columns, cells, seen, n_rows=opened.n_rows)
+        requests = [part for part in parts if isinstance(part, tuple)]
+        answers = iter(measure_frame(opened.frame.lazy(), requests) if requests else [])
+        parts = [next(answers) if isinstance(part, tuple) else part for part in parts]
+        if not first:
+            parts = [
+                None if old is None or new is None else old.merge(new, self._family(column))
+                for column, old, new in zip(self.schema_.columns, self._statistics, parts, strict=True)
+            ]
+        self._statistics: list[ColumnStatistics | None] = parts
+        return self._settle()
+
+    def _settle(self) -> LipschitzScaler:
+        """Find the scales from the statistics."""
+        method = get_method(self.method)
+        features: list[list[Feature]] = []
+        taken: set[str] = set()
+        for j, column in enumerate(self.schema_.columns):
+            family = None if column.kind == "ignore" else self._family(column)
+            group = [] if family is None else features_of(j, column, family, method.trick)
+            features.append([replace(one, name=_unused(one.name, taken)) for one in group])
+        scaled = sum(
+            bool(group) and stats is not None and stats.n > 0 and not stats.constant and group[0].likelihood.scalable
+            for group, stats in zip(features, self._statistics, strict=True)
+        )
+        self.target_ = float(self.target or 1.0 / (max(scaled, 1) * self.learning_rate))
+        self._features = features
+        self._fitted = [
+            [
+                fit_scale(
+                    one.likelihood,
+                    feature_statistics(one, stats),
+                    method.scaling,
+                    self.target_ / len(group),
+                    bound=self.bound,
+                    constant=stats.constant,
+                    trick=one.trick,
+                )
+                for one in group
+            ]
+            for group, stats in zip(features, self._statistics, strict=True)
+            if stats is not None or not group
+        ]
+        self._tell()
+        return self
+
+    def _tell(self) -> None:
+        """Warn of every outcome that a user may not expect, once each, with the columns concerned."""
+        concerned: dict[Outcome, dict[str, None]] = {}
+        for column, group in zip(self.schema_.columns, self._fitted, strict=True):
+            if column.kind == "ignore" and column.note != "declared":
+                concerned.setdefault(Outcome.PASSED_THROUGH, {})[f"{column.name!r} ({column.note})"] = None
+            for one in group:
+                if one.outcome not in (Outcome.REACHED, Outcome.SCALED, Outcome.PASSED_THROUGH):
+                    concerned.setdefault(one.outcome, {})[repr(column.name)] = None
+        for outcome, names in concerned.items():
+            shown = ", ".join(list(names)[:10]) + (f" and {len(names) - 10} more" if len(names) > 10 else "")
+            warnings.warn(f"{outcome.value}: {shown}: {outcome.remedy}", EvenlyWarning, stacklevel=5)
+
+    @property
+    def summary_(self) -> Any:
+        """One row a feature, as a pandas or Polars table, whichever is installed; else a NumPy record array."""
+        check_is_fitted(self, "schema_")
+        rows = []
+        for column, group, fits in zip(self.schema_.columns, self._features, self._fitted, strict=True):
+            if not group:
+                rows.append((column.name, column.name, "ignore", "-", 0.0, 1.0, 0.0, "passed_through", 0.0))
+            for one, fit in zip(group, fits, strict=True):
+                after = (fit.smoothness_before, fit.scale, fit.smoothness_after, fit.outcome.value, fit.bound_after)
+                rows.append((column.name, one.name, column.kind, one.likelihood.name, *after))
+        names = (*SUMMARY_COLUMNS, "bound_after")[: None if self.bound == "paper" else -1]
+        data = {name: np.array([row[i] for row in rows]) for i, name in enumerate(names)}
+        for container in ("pandas", "polars"):
+            if find_spec(container):
+                return build_table(data, container)
+        return np.rec.fromarrays(list(data.values()), names=list(names))
+
+    @property
+    def natural_(self) -> dict[str, Floats]:
+        """Maximum-likelihood natural parameters of the scaled features, by feature."""
+        check_is_fitted(self, "schema_")
+        pairs = zip(chain(*self._features), chain(*self._fitted), strict=True)
+        return {one.name: fit.natural for one, fit in pairs if fit.natural is not None}
+
+    # --- using --------------------------------------------------------------------------------------------------
+
+    def _check_width(self, opened: Table) -> None:
+        if opened.container == "numpy" and len(opened.columns) != self.n_features_in_:
+            raise ValueError(
+                f"X has {len(opened.columns)} features, but {type(self).__name__} is expecting "
+                f"{self.n_features_in_} features as input"
+            )
+
+    def transform(self, X: Any) -> Any:
+        """Scale a table. Missing cells stay missing; columns are found by name, in any order.
+
+        Classes that were not there in fit become missing cells, with a warning. Passed-through columns come back as
+        they are.
+        """
+        check_is_fitted(self, "schema_")
+        opened = open_table(X)
+        self._check_width(opened)
+        cells, extra = select(opened, self._labels)
+        wanted = _get_output_config("transform", self)["dense"]
+        container = opened.container if wanted == "default" else wanted
+        messages = []
+        if extra:
+            messages.append(f"columns that were not there in fit are left out: {[str(label) for label in extra]}")
+
+        def one(column: Column, stored: TableColumn, group: list[Feature], fits: list[FittedScale]) -> list[Any]:
+            if column.kind == "ignore":
+                return [_native(stored, opened.container, container)]
+            family = self._family(column)
+            fresh = TableColumn(stored.name, stored.native)
+            values, unknown = encode(column, fresh)
+            if unknown:
+                messages.append(f"column {column.name!r}: classes not seen in fit become missing: {unknown[:5]}")
+            check_values(column, values, family)
+            values = prepare(column, values)
+            return [
+                feature.likelihood.scale_data(feature_values(feature, values, self.seed_), fit.scale)
+                for feature, fit in zip(group, fits, strict=True)
+            ]
+
+        results = map_columns(one, self.schema_.columns, cells, self._features, self._fitted, n_rows=opened.n_rows)
+        for message in messages:
+            warnings.warn(message, EvenlyWarning, stacklevel=2)
+        data = dict(zip(self.get_feature_names_out(), chain(*results), strict=True))
+        return build_table(data, container, opened.native)
+
+    def inverse_transform(self, X: Any) -> Any:
+        """Return the original columns, with their types and classes, from scaled features."""
+        check_is_fitted(self, "schema_")
+        opened = open_table(X)
+        names = list(self.get_feature_names_out())
+        if opened.container == "numpy" and len(opened.columns) != len(names):
+            raise TableError(f"{len(opened.columns)} columns", f"expected the {len(names)} features of transform")
+        cells = iter(select(opened, names)[0])
+        data = {}
+        for j, (column, group) in enumerate(zip(self.schema_.columns, self._features, strict=True)):
+            if not group:
+                data[self._labels[j]] = _native(next(cells), opened.container, self.container_)
+                continue
+            parts = [
+                undo_values(one, one.likelihood.unscale_data(next(cells).numbers, fit.scale))
+                for one, fit in zip(group, self._fitted[j], strict=True)
+            ]
+            dtype, ordered = self._stored[j]
+            restored = decode(column, _join(column, group, parts))
+            data[self._labels[j]] = restore_column(restored, self.container_, dtype, column.classes, ordered)
+        return build_table(data, self.container_, opened.native)
+
+    def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[Any]:
+        """Names of the features: the column's, or `column=class` where a column was split."""
+        check_is_fitted(self, "schema_")
+        groups = zip(self.schema_.columns, self._features, strict=True)
+        names = [[one.name for one in group] or [column.name] for column, group in groups]
+        return np.array(list(chain(*names)), dtype=object)
+
+    def unscale(self, natural: Mapping[str, Array]) -> dict[str, dict[str, Array]]:
+        """Return usual parameters per column, in the table's units, tricks undone.
+
+        Parameters
+        ----------
+        natural : mapping of feature to array
+            Natural parameters of the scaled features, along the last axis (NumPy, JAX or PyTorch).
+
+        Returns
+        -------
+        dict of column to dict of parameter to array
+            Columns none of whose features are given are left out.
+
+        Examples
+        --------
+        >>> rng = np.random.default_rng(0)
+        >>> table = np.column_stack([rng.normal(0.0, 2.0, 500), rng.poisson(3.0, 500)])
+        >>> scaler = LipschitzScaler(random_state=0).fit(table)
+        >>> usual = scaler.unscale(scaler.natural_)
+        >>> bool(np.isclose(usual["x0"]["mean"], table[:, 0].mean()))
+        True
+        >>> bool(np.isclose(usual["x1"]["rate"], table[:, 1].mean()))
+        True
+        """
+        check_is_fitted(self, "schema_")
+        unknown = set(natural) - set(self.get_feature_names_out())
+        if unknown:
+            raise TableError(f"the feature {min(unknown)!r}", f"expected some of {list(self.get_feature_names_out())}")
+        recovered = {}
+        for j, (column, group) in enumerate(zip(self.schema_.columns, self._features, strict=True)):
+            given = [one.name for one in group if one.name in natural]
+            if not given:
+                continue
+            if len(given) < len(group):
+                absent = next(one.name for one in group if one.name not in natural)
+                raise TableError(f"no parameters of {absent!r}", "expected all features of it", column=column.name)
+            scales = [fit.scale for fit in self._fitted[j]]
+            naturals = [natural[one.name] for one in group]
+            recovered[column.name] = recover_column(column, group, scales, naturals, self._frequencies(j))
+        return recovered
+
+    # --- saving ---------------------------------------------------------------------------------------------------
+
+    def save(self, path: str | Path) -> None:
+        """Write the fitted scaler to a JSON file (`scaler.json` inside it, if the path is a folder)."""
+        check_is_fitted(self, "schema_")
+        params = {name: value for name, value in self.get_params(deep=False).items() if name in _PLAIN_SETTINGS}
+        write_json(
+            saved_path(path, "scaler.json"),
+            {
+                "evenly": __version__,
+                "saved": type(self).__name__,
+                "settings": params,
+                "own_likelihoods": sorted(self._own),
+                "schema": self.schema_.model_dump(exclude_defaults=True),
+                "labels": [label if isinstance(label, (str, int)) else str(label) for label in self._labels],
+                "container": self.container_,
+                "stored": self._stored,
+                "seed": self.seed_,
+                "target": self.target_,
+                "statistics": [None if one is None else one.to_plain() for one in self._statistics],
+                "scales": [[fit.scale for fit in group] for group in self._fitted],
+            },
+        )
+
+    @classmethod
+    def load(cls, path: str | Path, *, likelihoods: Sequence[Likelihood] = ()) -> LipschitzScaler:
+        """Read a scaler that `save` wrote; no code of the file is run.
+
+        Likelihoods of your own are code, so they are not in the file: give them again.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> scaler = LipschitzScaler("lip-none").fit([[1.5], [2.5], [4.0]])
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     scaler.save(folder)
+        ...     again = LipschitzScaler.load(folder)
+        >>> bool((again.transform([[3.0]]) == scaler.transform([[3.0]])).all())
+        True
+        """
+        saved = read_json(saved_path(path, "scaler.json"), cls.__name__)
+        scaler = cls(**saved["settings"])
+        scaler._own = {one.name: one for one in likelihoods}
+        absent = [name for name in saved["own_likelihoods"] if name not in scaler._own]
+        if absent:
+            raise TableError(f"a scaler with the likelihood {absent[0]!r} of your own", "expected it in `likelihoods`")
+        scaler.schema_ = Schema.model_validate(saved["schema"])
+        scaler._labels, scaler.container_, scaler.seed_ = saved["labels"], saved["container"], saved["seed"]
+        scaler._stored = [(dtype, ordered) for dtype, ordered in saved["stored"]]
+        scaler.n_features_in_ = len(scaler._labels)
+        if scaler.container_ != "numpy" and all(isinstance(label, str) for label in scaler._labels):
+            scaler.feature_names_in_ = np.array(scaler._labels, dtype=object)
+        scaler._statistics = [None if one is None else ColumnStatistics.from_plain(one) for one in saved["statistics"]]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", EvenlyWarning)  # they were told when it was fitted
+            scaler._settle()
+        scaler.target_ = saved["target"]
+        # The saved scales count: solving again with another version of a library may round otherwise.
+        scaler._fitted = [
+            [replace(fit, scale=scale) for fit, scale in zip(fits, scales, strict=True)]
+            for fits, scales in zip(scaler._fitted, saved["scales"], strict=True)
+        ]
+        return scaler
+
+    def _frequencies(self, j: int) -> Floats:
+        stats, classes = self._statistics[j], self.schema_.columns[j].classes or []
+        counts = (stats.counts if stats is not None else None) or {}
+        shares = np.array([counts.get(float(k), 0) for k in range(len(classes))], np.float64)
+        return shares / max(shares.sum(), 1.0)
+
+
+def _unused(name: str, taken: set[str]) -> str:
+    """Keep a feature called `a=b` apart from a column of that name."""
+    while name in taken:
+        name += "'"
+    taken.add(name)
+    return name
+
+
+def _native(cells: TableColumn, source: str, container: str) -> Any:
+    """Pass a column through: as it is into its own kind of table, as a list of objects into another."""
+    if isinstance(cells.native, np.ndarray):
+        return cells.native
+    if source == container:
+        return nw.to_native(cells.native)
+    return np.array([*cells.native.to_list(), None], dtype=object)[:-1]
+
+
+def _join(column: Column, group: Sequence[Feature], parts: Sequence[Floats]) -> Floats:
+    """Return the column's numbers or codes from its unscaled features."""
+    if group[0].code is not None:
+        stacked = np.stack(parts, axis=-1)
+        missing = np.isnan(stacked).any(axis=-1)
+        return np.where(missing, np.nan, np.where(missing[:, None], 0.0, stacked).argmax(axis=-1))
+    values = parts[0] - column.shift
+    if column.has_classes:
+        return np.clip(np.rint(values), 0.0, len(column.classes or ()) - 1.0)
+    return values

@@ -1,0 +1,641 @@
+"""Which kind each column is, and so which likelihood it gets: inferred from a table, edited by hand, saved as JSON."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+
+from evenly._support import TableError
+from evenly.files import write_text
+from evenly.likelihoods import Likelihood, get_likelihood
+from evenly.tables import Floats, Table, TableColumn, open_table
+
+Kind = Literal["real", "positive", "count", "binary", "categorical", "ordinal", "ignore"]
+Value = bool | int | float | str
+KINDS: tuple[Kind, ...] = ("real", "positive", "count", "binary", "categorical", "ordinal", "ignore")
+CLASS_KINDS = ("binary", "categorical", "ordinal")
+
+DEFAULT_LIKELIHOOD = {
+    "real": "normal",
+    "positive": "log-normal",
+    "count": "poisson",
+    "binary": "bernoulli",
+    "categorical": "categorical",
+    "ordinal": "categorical",
+}
+"""The paper's likelihood of each kind; ordinal columns are modelled as categorical."""
+
+MISSING_MARKERS = ("", "?", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NULL", "null", "<NA>")
+"""Texts that are read as missing cells without being declared. `None` and `-` are not: they are real classes too."""
+
+PAPER_CLIP = 1e-30
+"""Where the paper's code puts the zeros of a positive column; kept for reproducing it, never a default."""
+
+MOST_CLASSES = 100
+"""A text column with more classes is passed through: under a trick every class is a feature."""
+FEW_VALUES = 20
+"""Whole numbers with at most this many distinct values may be codes of classes."""
+MOST_OVERDISPERSION = 100.0
+"""A count has variance = mean under a Poisson; real counts reach tens. Beyond this it is a positive amount."""
+LEAST_SHIFT = 1e-6
+"""The shift of a column with zeros is never less than this share of its maximum: at most 14 nats of log x."""
+
+_DATE = re.compile(r"\d{4}-\d{1,2}-\d{1,2}([T ].*)?|\d{1,2}[./-]\d{1,2}[./-]\d{2,4}([T ].*)?|\d{1,2}:\d{2}(:\d{2})?")
+_IDENTIFIER_NAME = re.compile(r"(^|[_\s-])(id|uuid|guid|key|index|nr|number)$", re.IGNORECASE)
+
+
+class Column(BaseModel):
+    """What is known of one column, and what was decided.
+
+    Attributes
+    ----------
+    kind : str
+        `real`, `positive`, `count`, `binary`, `categorical`, `ordinal`, or `ignore` (passed through).
+    likelihood : str or None
+        The name of its likelihood; None for an ignored column.
+    classes : list or None
+        The classes of a binary, categorical or ordinal column, in the order of their codes.
+    shift : float
+        Added to every cell before the likelihood: a positive column with zeros keeps a proper density.
+    clip : float or None
+        Cells below are raised to it (the paper's treatment of zeros).
+    lower, upper : float or None
+        Declared bounds; a cell outside is an error.
+    missing : list
+        Markers that are read as missing cells.
+    note : str
+        Why, in words.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+
+    name: str
+    kind: Kind
+    likelihood: str | None = None
+    classes: list[Value] | None = None
+    shift: float = Field(default=0.0, ge=0.0, allow_inf_nan=False)
+    clip: float | None = Field(default=None, gt=0.0)
+    lower: float | None = None
+    upper: float | None = None
+    missing: list[Value] = []
+    note: str = ""
+
+    @field_validator("classes")
+    @classmethod
+    def _classes_differ(cls, classes: list[Value] | None) -> list[Value] | None:
+        if classes is not None and len({str(value) for value in classes}) < len(classes):
+            raise ValueError("classes must differ")
+        return classes
+
+    @property
+    def has_classes(self) -> bool:
+        """Whether the column is a choice among classes."""
+        return self.kind in CLASS_KINDS
+
+
+class Schema(BaseModel):
+    """The columns of a table, in their order.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> table = np.column_stack([rng.normal(size=50), rng.poisson(4, 50), rng.random(50) < 0.3])
+    >>> schema = infer_schema(table)
+    >>> print(schema)
+    column  kind    likelihood  details  note
+    x0      real    normal
+    x1      count   poisson              whole numbers 1 to 10
+    x2      binary  bernoulli   0 | 1
+    >>> Schema.model_validate_json(schema.model_dump_json()) == schema
+    True
+    """
+
+    model_config = ConfigDict(extra="forbid")
+
+    columns: list[Column]
+
+    def __str__(self) -> str:
+        rows = [("column", "kind", "likelihood", "details", "note")]
+        rows += [(c.name, c.kind, c.likelihood or "-", _details(c), c.note) for c in self.columns]
+        widths = [max(len(row[j]) for row in rows) for j in range(4)]
+        lines = ("  ".join([*(cell.ljust(w) for cell, w in zip(row[:4], widths, strict=True)), row[4]]) for row in rows)
+        return "\n".join(line.rstrip() for line in lines)
+
+    def __getitem__(self, name: str) -> Column:
+        for column in self.columns:
+            if column.name == name:
+                return column
+        raise KeyError(name)
+
+    def save(self, path: str | Path) -> None:
+        """Write the schema to a JSON file that a person can edit."""
+        write_text(path, self.model_dump_json(indent=2, exclude_defaults=True) + "\n")
+
+    @classmethod
+    def load(cls, path: str | Path) -> Schema:
+        """Read a schema from a JSON file; what is wrong in it is said by column and field."""
+        try:
+            return cls.model_validate_json(Path(path).read_text(encoding="utf-8"))
+        except ValidationError as error:
+            first = error.errors()[0]
+            where = " > ".join(str(part) for part in first["loc"])
+            raise TableError(
+                f"{first['msg']} at {where or 'the top'} of {path}", "expected a schema", "see docs/schema.md"
+            ) from None
+
+
+def _details(column: Column) -> str:
+    parts = []
+    if column.classes is not None:
+        shown = [str(value) for value in column.classes[:4]]
+        parts.append(" | ".join(shown) + (f" | ... ({len(column.classes)})" if len(column.classes) > 4 else ""))
+    if column.shift:
+        parts.append(f"shift {column.shift:g}")
+    if column.clip:
+        parts.append(f"clip {column.clip:g}")
+    if column.lower is not None or column.upper is not None:
+        parts.append(f"from {column.lower} to {column.upper}")
+    if column.missing:
+        parts.append("missing: " + " ".join(repr(marker) for marker in column.missing))
+    return ", ".join(parts)
+
+
+# --- facts: what one look at a column tells -------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What inference needs to know of a column; numbers are None for a column of texts."""
+
+    storage: str
+    n_rows: int
+    n: int
+    minimum: float = 0.0
+    maximum: float = 0.0
+    mean: float = 0.0
+    whole: bool = False
+    numbers: Floats | None = None
+    distinct: tuple[Any, ...] | None = None
+    """The distinct values: always for texts, for whole numbers if they are few."""
+    counts: tuple[int, ...] | None = None
+    markers: tuple[Value, ...] = ()
+
+    @property
+    def numeric(self) -> bool:
+        """Whether the cells are numbers, or texts of numbers."""
+        return self.numbers is not None
+
+
+BLOCK = 1 << 16
+"""Rows handled at once: the temporaries of a block stay in the processor's cache."""
+
+
+def blocks(values: Floats) -> Iterable[Floats]:
+    """Cut a column into blocks without missing cells."""
+    for start in range(0, len(values), BLOCK):
+        block = values[start : start + BLOCK]
+        yield block if np.isfinite(block.sum()) else block[~np.isnan(block)]
+
+
+def look(column: TableColumn, missing: Sequence[Value] = ()) -> Facts:
+    """Gather the facts of one column."""
+    declared = [marker for marker in missing if not isinstance(marker, str)]
+    if column.storage in ("boolean", "integer", "float"):
+        numbers = column.numbers
+        hit = np.isin(numbers, declared) if declared else np.zeros(0, bool)
+        if hit.any():
+            numbers = np.where(hit, np.nan, numbers)
+        return _look_at_numbers(column, numbers, tuple(declared) if hit.any() else ())
+    n_rows = len(column.native)
+    if column.storage in ("time", "other"):
+        return Facts(column.storage, n_rows, n_rows)
+    codes, distinct = column.factorized
+    if not distinct:
+        return Facts("text", n_rows, 0)
+    gone = {str(marker) for marker in (*MISSING_MARKERS, *missing)}
+    is_marker = np.array([isinstance(value, str) and value.strip() in gone for value in distinct])
+    counts = np.bincount(codes[codes >= 0], minlength=len(distinct))
+    markers = tuple(value for value, hit in zip(distinct, is_marker, strict=True) if hit)
+    kept = [value for value, hit in zip(distinct, is_marker, strict=True) if not hit]
+    parsed = [_number(value) for value in kept]
+    if kept and column.categories is None and all(value is not None for value in parsed):
+        lookup = np.full(len(distinct) + 1, np.nan)  # the last entry is for the code -1
+        lookup[:-1][~is_marker] = parsed
+        facts = _look_at_numbers(column, lookup[codes], markers)
+        if not any(np.isnan(p) for p in parsed if p is not None):
+            return facts
+    n = int(counts[~is_marker].sum())
+    return Facts("text", n_rows, n, distinct=tuple(kept), counts=tuple(counts[~is_marker]), markers=markers)
+
+
+def _number(value: Any) -> float | None:
+    try:
+        return None if isinstance(value, bool) else float(value)
+    except (TypeError, ValueError):
+        return None
+
+
+def _look_at_numbers(column: TableColumn, numbers: Floats, markers: tuple[Value, ...]) -> Facts:
+    n, low, high, total, whole = 0, np.inf, -np.inf, 0.0, column.storage != "float"
+    if not whole:
+        whole = True
+    for block in blocks(numbers):
+        if not len(block):
+            continue
+        n += len(block)
+        low, high = min(low, float(block.min())), max(high, float(block.max()))
+        with np.errstate(over="ignore"):
+            total += float(block.sum())
+        whole = whole and bool((block == np.rint(block)).all())
+    if n == 0:
+        return Facts(column.storage, len(numbers), 0, numbers=numbers, markers=markers)
+    if not (np.isfinite(low) and np.isfinite(high)):
+        infinite = int(np.isinf(numbers).sum())
+        raise TableError(
+            f"{infinite} infinite values",
+            "expected finite numbers (Input X contains infinity)",
+            "make them missing cells",
+            column=column.name,
+        )
+    mean = total / n if np.isfinite(total) else 0.5 * low + 0.5 * high
+    mean = min(max(mean, low), high)
+    facts = Facts(column.storage, len(numbers), n, low, high, mean, whole, numbers, None, None, markers)
+    if whole and high - low < 1000:
+        span = np.arange(int(low), int(high) + 1)
+        counts = np.zeros(len(span), np.int64)
+        for block in blocks(numbers):
+            counts += np.bincount((block - low).astype(np.intp), minlength=len(span))
+        seen = counts > 0
+        distinct = tuple(int(v) for v in span[seen])
+        return Facts(**{**facts.__dict__, "distinct": distinct, "counts": tuple(int(c) for c in counts[seen])})
+    return facts
+
+
+# --- decisions ------------------------------------------------------------------------------------------------
+
+
+def infer_schema(
+    table: Any,
+    *,
+    kinds: Mapping[Any, str] | None = None,
+    likelihoods: Mapping[Any, str | Likelihood] | None = None,
+    bounds: Mapping[Any, tuple[float | None, float | None]] | None = None,
+    missing: Mapping[Any, Sequence[Value]] | Sequence[Value] | None = None,
+    zeros: Literal["shift", "clip"] = "shift",
+) -> Schema:
+    """Infer the kind of every column; each choice can be overridden by column.
+
+    Parameters
+    ----------
+    table : dataframe or array
+        As people have them: texts, classes, booleans, whole numbers that are codes, missing cells.
+    kinds : mapping of column to kind, optional
+        `{"age": "count", "id": "ignore"}`.
+    likelihoods : mapping of column to likelihood, optional
+        A name, or a likelihood of your own.
+    bounds : mapping of column to (lower, upper), optional
+        Values outside are errors; None leaves an end open.
+    missing : markers, or mapping of column to markers, optional
+        Values that mean a missing cell, beside `?`, `NA`, empty texts and the like.
+    zeros : {"shift", "clip"}
+        A positive column with zeros is shifted by its smallest positive value; "clip" raises the zeros to 1e-30
+        as the paper's code does, which puts them 69 nats below 1.
+
+    Examples
+    --------
+    >>> table = np.array([["3", "red"], ["?", "blue"], ["5", "red"], ["4", "blue"]], dtype=object)
+    >>> print(infer_schema(table, kinds={"x0": "real"}))
+    column  kind    likelihood  details       note
+    x0      real    normal      missing: '?'  declared
+    x1      binary  bernoulli   blue | red
+    """
+    opened = open_table(table)
+    check_names(opened, kinds=kinds, likelihoods=likelihoods, bounds=bounds)
+    columns = {label: column for label, column in zip(opened.labels, opened.columns, strict=True)}
+    return Schema(
+        columns=[
+            infer_column(
+                column,
+                look(column, (pick(missing, label, column.name) or ()) if isinstance(missing, Mapping) else missing or ()),
+                kind=pick(kinds, label, column.name),
+                likelihood=pick(likelihoods, label, column.name),
+                bounds=pick(bounds, label, column.name),
+                zeros=zeros,
+            )
+            for label, column in columns.items()
+        ]
+    )
+
+
+def check_names(opened: Table, **settings: Mapping[Any, Any] | None) -> None:
+    """Refuse settings for columns that the table does not have."""
+    known = {*opened.labels, *opened.names}
+    for setting, mapping in settings.items():
+        for name in mapping or ():
+            if name not in known:
+                raise TableError(
+                    f"{setting} for it", f"expected one of {opened.names[:20]}", "check the spelling", column=name
+                )
+
+
+def pick(mapping: Mapping[Any, Any] | None, label: Any, name: str) -> Any:
+    """Return what a mapping by column says of one, by its label or its name."""
+    if not mapping:
+        return None
+    return mapping[label] if label in mapping else mapping.get(name)
+
+
+def infer_column(
+    cells: TableColumn,
+    facts: Facts,
+    *,
+    kind: str | None = None,
+    likelihood: str | Likelihood | None = None,
+    bounds: tuple[float | None, float | None] | None = None,
+    zeros: str = "shift",
+) -> Column:
+    """Decide on one column, from its facts and what is declared of it."""
+    if kind is not None and kind not in KINDS:
+        raise TableError(f"the kind {kind!r}", f"expected one of {', '.join(KINDS)}", column=cells.name)
+    if kind == "ignore":
+        return Column(name=cells.name, kind="ignore", note="declared")
+    family = _family(likelihood)
+    if family is not None and kind is None:
+        kind = _kind_of(family, facts)
+        note = f"declared {family.name}"
+    else:
+        kind, note = (kind, "declared") if kind is not None else _decide(cells, facts)
+    column = Column(name=cells.name, kind=kind, missing=list(facts.markers), note=note)  # type: ignore[arg-type]
+    if column.kind == "ignore":
+        return column
+    if column.has_classes:
+        column.classes = _classes(cells, facts)
+        if column.kind == "binary" and len(column.classes) > 2:
+            raise TableError(
+                f"{len(column.classes)} classes", "binary expects at most 2", "declare it `categorical`", column=cells.name
+            )
+    elif not facts.numeric and facts.n:
+        example = next(value for value in facts.distinct or ("",) if _number(value) is None)
+        raise TableError(
+            f"the text {example!r}", f"{column.kind} expects numbers", "declare it `categorical`", column=cells.name
+        )
+    column.likelihood = family.name if family is not None else DEFAULT_LIKELIHOOD[column.kind]
+    if bounds is not None:
+        column.lower, column.upper = bounds
+    if not column.has_classes and facts.n:
+        _settle_support(column, facts, family or get_likelihood(column.likelihood), zeros)
+    return column
+
+
+def _family(likelihood: str | Likelihood | None) -> Likelihood | None:
+    if likelihood is None or isinstance(likelihood, Likelihood):
+        return likelihood
+    return None if likelihood == "categorical" else get_likelihood(likelihood)
+
+
+def _kind_of(family: Likelihood, facts: Facts) -> str:
+    """Return the kind that a declared likelihood implies."""
+    if family.support.whole:
+        return "binary" if family.support.upper == 1.0 else "count"
+    return "positive" if family.support.lower == 0.0 else "real"
+
+
+def _settle_support(column: Column, facts: Facts, family: Likelihood, zeros: str) -> None:
+    """Shift or clip zeros; refuse what the likelihood has no density for."""
+    support = family.support
+    low = facts.minimum
+    if support.whole and not facts.whole:
+        raise _outside(column.name, "values that are not whole numbers", family)
+    if low == 0.0 and support.lower == 0.0 and not support.whole and facts.maximum > 0.0:
+        if zeros == "clip":
+            column.clip = PAPER_CLIP
+            column.note += "; zeros clipped as in the paper"
+            return
+        assert facts.numbers is not None
+        smallest = min(float(b[b > 0].min()) for b in blocks(facts.numbers) if (b > 0).any())
+        column.shift = max(smallest, LEAST_SHIFT * facts.maximum)
+        column.note = (column.note + "; has zeros").lstrip("; ")
+        return
+    if low < support.lower or (low == support.lower and not support.whole):
+        if facts.minimum == facts.maximum == 0.0:
+            column.shift, column.note = 1.0, "all zero"
+            return
+        raise _outside(column.name, f"minimum {low:g}", family)
+
+
+def _outside(name: str, got: str, family: Likelihood) -> TableError:
+    return TableError(got, f"{family.name} expects {family.support}", "declare it `real`, or shift it", column=name)
+
+
+def _decide(cells: TableColumn, facts: Facts) -> tuple[str, str]:
+    """Return the kind of a column and the reason for it."""
+    if facts.storage == "time":
+        return "ignore", "dates or times"
+    if facts.storage == "other":
+        return "ignore", "neither numbers nor texts"
+    if facts.storage == "boolean":
+        return "binary", ""
+    if facts.n == 0:
+        return ("real" if facts.numeric else "ignore"), "no data"
+    if cells.categories is not None:
+        n = len(cells.categories)
+        return ("ordinal", "") if cells.ordered else ("binary" if n == 2 else "categorical", "")
+    return _decide_numbers(cells, facts) if facts.numeric else _decide_texts(facts)
+
+
+def _decide_texts(facts: Facts) -> tuple[str, str]:
+    distinct = facts.distinct or ()
+    texts = [str(value) for value in distinct]
+    if all(_DATE.fullmatch(text.strip()) for text in texts):
+        return "ignore", "dates or times"
+    if len(texts) > 10 and len(texts) > 0.5 * facts.n:
+        words = sum(len(text) for text in texts) / len(texts) > 40 or np.mean([" " in t for t in texts]) > 0.5
+        return "ignore", "free text" if words else "identifier: nearly every cell differs"
+    if len(texts) > MOST_CLASSES:
+        return "ignore", f"{len(texts)} classes: more than {MOST_CLASSES}; declare it `categorical` to use it"
+    return ("binary" if len(texts) == 2 else "categorical"), ""
+
+
+def _decide_numbers(cells: TableColumn, facts: Facts) -> tuple[str, str]:
+    low, high = facts.minimum, facts.maximum
+    if not facts.whole:
+        return ("real", "") if low < 0.0 else ("positive", "")
+    values = facts.distinct
+    if values is not None and len(values) == 2 and (values == (0, 1) or facts.n >= 5):
+        return "binary", ""
+    if _is_identifier(cells, facts):
+        return "ignore", "identifier: whole numbers that all differ"
+    few = values is not None and 2 < len(values) <= FEW_VALUES and facts.n >= 5 * len(values)
+    if few and _several_peaks(facts):
+        return "categorical", f"whole numbers {low:g} to {high:g} with several peaks: codes"
+    if low < 0.0:
+        return ("ordinal", f"whole numbers {low:g} to {high:g}: levels") if few else ("real", "whole numbers, some negative")
+    spread = float(np.nanvar(facts.numbers)) if high < 1e150 else np.inf
+    if spread > MOST_OVERDISPERSION * facts.mean:
+        return "positive", "whole numbers, spread too wide for a count"
+    return "count", f"whole numbers {low:g} to {high:g}"
+
+
+def _is_identifier(cells: TableColumn, facts: Facts) -> bool:
+    if facts.n < 20 or facts.maximum - facts.minimum < facts.n - 1:
+        return False
+    consecutive = facts.maximum - facts.minimum == facts.n - 1
+    if not consecutive and not _IDENTIFIER_NAME.search(cells.name):
+        return False
+    assert facts.numbers is not None
+    return len(np.unique(facts.numbers[~np.isnan(facts.numbers)])) == facts.n
+
+
+def _several_peaks(facts: Facts) -> bool:
+    """Whether the counts of the values rise again after falling, by more than a tenth of the cells."""
+    assert facts.distinct is not None and facts.counts is not None
+    counts = np.zeros(facts.distinct[-1] - facts.distinct[0] + 1)
+    counts[np.array(facts.distinct) - facts.distinct[0]] = facts.counts
+    top = int(counts.argmax())
+    rising, falling = counts[: top + 1], counts[top:][::-1]
+    valleys = sum(float((np.maximum.accumulate(side) - side).sum()) for side in (rising, falling))
+    return valleys > 0.1 * facts.n
+
+
+def _classes(cells: TableColumn, facts: Facts) -> list[Value]:
+    if cells.categories is not None:
+        gone = set(facts.markers)
+        return [_plain(value) for value in cells.categories if value not in gone]
+    if facts.storage == "boolean":
+        return [False, True]
+    if facts.distinct is not None:
+        values: Iterable[Any] = facts.distinct
+    else:
+        assert facts.numbers is not None
+        distinct = np.unique(facts.numbers[~np.isnan(facts.numbers)])
+        if len(distinct) > 1000:
+            raise TableError(
+                f"{len(distinct)} distinct numbers",
+                "expected at most 1000 classes",
+                "declare it `real` or `count`",
+                column=cells.name,
+            )
+        values = (int(v) if facts.whole else float(v) for v in distinct)
+    return sorted((_plain(value) for value in values), key=_order)
+
+
+def _plain(value: Any) -> Value:
+    return value.item() if isinstance(value, np.generic) else value  # type: ignore[no-any-return]
+
+
+def _order(value: Value) -> tuple[bool, Any]:
+    """Numbers first, by size; then texts."""
+    return (True, value) if isinstance(value, str) else (False, float(value))
+
+
+# --- cells <-> values -------------------------------------------------------------------------------------------
+
+
+def encode(column: Column, cells: TableColumn) -> tuple[Floats, list[Any]]:
+    """Turn cells into numbers: the value itself, or the code of its class; NaN where missing.
+
+    Returns the numbers and the classes that the column does not know (encoded as missing).
+    """
+    if cells.storage in ("boolean", "integer", "float") and not _text_classes(column):
+        numbers = cells.numbers
+        declared = [marker for marker in column.missing if not isinstance(marker, str)]
+        if declared:
+            numbers = np.where(np.isin(numbers, declared), np.nan, numbers)
+        return (_encode_numbers(column, numbers)) if column.has_classes else (numbers, [])
+    if cells.storage == "boolean":  # a class column whose classes are texts: True is "True"
+        cells = TableColumn(cells.name, np.array([None if np.isnan(v) else str(bool(v)) for v in cells.numbers], object))
+    elif cells.storage in ("integer", "float"):
+        return _encode_numbers(column, cells.numbers)
+    codes, distinct = cells.factorized
+    gone = {str(marker) for marker in (*MISSING_MARKERS, *column.missing)}
+    known: dict[Any, float] = {str(value): float(k) for k, value in enumerate(column.classes or ())}
+    unknown, lookup = [], np.full(len(distinct) + 1, np.nan)
+    for code, value in enumerate(distinct):
+        if isinstance(value, str) and value.strip() in gone and value not in known:
+            continue
+        number = known.get(str(value)) if column.has_classes else _number(value)
+        if number is None and column.has_classes and _number(value) is not None:
+            number = _code_of_number(column, _number(value))
+        if number is None:
+            unknown.append(value)
+        else:
+            lookup[code] = number
+    if unknown and not column.has_classes:
+        raise TableError(f"the text {unknown[0]!r}", f"{column.kind} expects numbers", "", column=column.name)
+    return lookup[codes], unknown
+
+
+def _text_classes(column: Column) -> bool:
+    return any(_number(value) is None and not isinstance(value, bool) for value in column.classes or ())
+
+
+def _code_of_number(column: Column, value: float | None) -> float | None:
+    for k, other in enumerate(column.classes or ()):
+        if (float(other) if isinstance(other, bool) else _number(other)) == value:
+            return float(k)
+    return None
+
+
+def _encode_numbers(column: Column, numbers: Floats) -> tuple[Floats, list[Any]]:
+    pairs = [(float(v) if isinstance(v, bool) else _number(v), k) for k, v in enumerate(column.classes or ())]
+    pairs = [(value, k) for value, k in pairs if value is not None]
+    if not pairs:
+        return np.full(len(numbers), np.nan), list(np.unique(numbers[~np.isnan(numbers)]))
+    values = np.array([value for value, _ in pairs])
+    order = np.argsort(values)
+    values, codes = values[order], np.array([k for _, k in pairs], np.float64)[order]
+    where = np.minimum(np.searchsorted(values, numbers), len(values) - 1)
+    hit = values[where] == numbers
+    unknown = np.unique(numbers[~hit & ~np.isnan(numbers)])
+    return np.where(hit, codes[where], np.nan), [_plain(value) for value in unknown]
+
+
+def decode(column: Column, numbers: Floats) -> npt.NDArray[Any]:
+    """Turn numbers back into cells: values as they are, codes into classes; None where missing."""
+    if not column.has_classes:
+        return numbers
+    classes = np.array([*(column.classes or ()), None], dtype=object)
+    codes = np.where(np.isnan(numbers), len(classes) - 1, numbers).astype(np.intp)
+    return classes[np.clip(codes, 0, len(classes) - 1)]
+
+
+def column_likelihood(column: Column, own: Mapping[str, Likelihood] | None = None) -> Likelihood:
+    """Return the likelihood of a column, which may be one of the user's own."""
+    assert column.likelihood is not None
+    if own and column.likelihood in own:
+        return own[column.likelihood]
+    return get_likelihood(column.likelihood, len(column.classes or ()))
+
+
+def check_values(column: Column, values: Floats, family: Likelihood) -> None:
+    """Refuse values that the likelihood has no density for, or that lie outside the declared bounds."""
+    for block in blocks(values):
+        if not len(block):
+            continue
+        low, high = float(block.min()), float(block.max())
+        if not (np.isfinite(low) and np.isfinite(high)):
+            raise TableError(
+                "infinite values", "expected finite numbers (Input X contains infinity)", "make them missing", column=column.name
+            )
+        if column.has_classes:
+            continue
+        if (column.lower is not None and low < column.lower) or (column.upper is not None and high > column.upper):
+            raise TableError(
+                f"values from {low:g} to {high:g}",
+                f"the schema declares {column.lower} to {column.upper}",
+                "correct the cells or the bounds",
+                column=column.name,
+            )
+        shifted = low + column.shift if column.clip is None or low < 0.0 else max(low, column.clip)
+        if not family.support.contains(np.float64(np.rint(shifted) if family.support.whole else shifted)):
+            raise _outside(column.name, f"minimum {low:g}", family)
+        if family.support.whole and not (block == np.rint(block)).all():
+            raise _outside(column.name, "values that are not whole numbers", family)

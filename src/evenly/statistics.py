@@ -1,0 +1,251 @@
+"""Mean sufficient statistics of every column: one pass, mergeable, on the table's own engine.
+
+The terms that a pass averages come from the likelihood itself (`Likelihood.terms`). They are written once and run on
+blocks of NumPy arrays or, as Narwhals expressions, on any engine that Narwhals speaks.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+
+from evenly.likelihoods import LOG_NORMAL, NORMAL, Likelihood, LogNormal, Pivot
+from evenly.schema import Column, blocks
+from evenly.tables import Floats
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Means of a likelihood's terms about a pivot, and the number of cells they are of.
+
+    Examples
+    --------
+    Two halves merge to the whole, whatever their pivots are:
+
+    >>> x = np.array([1.0, 2.0, 4.0, 8.0])
+    >>> whole = take_moments(NORMAL, x, Pivot(3.0, 4.0))
+    >>> halves = take_moments(NORMAL, x[:2], Pivot(3.0, 4.0)).merge(take_moments(NORMAL, x[2:], Pivot(6.0, 2.0)), NORMAL)
+    >>> bool(np.allclose(halves.means, whole.means))
+    True
+    """
+
+    n: int
+    pivot: Pivot
+    means: Floats
+
+    def merge(self, other: Moments, family: Likelihood) -> Moments:
+        """Pool two parts; the pivot of the first stays."""
+        if other.n == 0 or self.n == 0:
+            return self if other.n == 0 else other
+        means = other.means
+        if other.pivot != self.pivot:
+            means = np.asarray(family.repivot(means, other.pivot, self.pivot))
+        n = self.n + other.n
+        return Moments(n, self.pivot, self.means + (means - self.means) * (other.n / n))
+
+    def natural(self, family: Likelihood) -> Floats:
+        """Maximum-likelihood natural parameters of x / unit."""
+        with np.errstate(all="ignore"):
+            return np.asarray(family.fit_terms(self.means, self.pivot), np.float64)
+
+
+def choose_pivot(family: Likelihood, minimum: float, maximum: float, mean: float) -> Pivot:
+    """Return where to take a family's terms: at the mean, in units of the mean or of the extent.
+
+    The unit of a real column is a power of two, so that dividing by it rounds nothing.
+    """
+    if family.support.lower == 0.0:
+        return Pivot(mean, mean)
+    extent = max(maximum - mean, mean - minimum)
+    return Pivot(mean, math.ldexp(1.0, math.frexp(extent)[1] - 1)) if extent > 0.0 else Pivot(mean, 1.0)
+
+
+def take_moments(family: Likelihood, values: Floats, pivot: Pivot, weights: Floats | None = None) -> Moments:
+    """Average the terms over an array, or over distinct values with weights (then `n` is their sum)."""
+    if weights is not None:
+        n = float(weights.sum())
+        means = np.array([float((term * weights).sum()) / n for term in family.terms(values, pivot)])
+        return Moments(round(n), pivot, means)
+    total, n_seen = np.zeros(len(family.natural_bounds)), 0
+    for block in blocks(values):
+        if len(block):
+            total += [float(term.sum()) for term in family.terms(block, pivot)]
+            n_seen += len(block)
+    return Moments(n_seen, pivot, total / max(n_seen, 1))
+
+
+@dataclass(frozen=True)
+class ColumnStatistics:
+    """What fitting needs to know of one column, after its shift; mergeable but for the quartiles.
+
+    `location` is of the values themselves (of log x for a log-normal column), `own` of the column's likelihood
+    where that is another; a discrete column has `counts` of its values or codes instead.
+    """
+
+    n: int
+    minimum: float
+    maximum: float
+    location: Moments | None = None
+    own: Moments | None = None
+    counts: dict[float, int] | None = None
+    quartiles: tuple[float, float] | None = None
+
+    @property
+    def constant(self) -> bool:
+        """Whether all observed cells hold the same value."""
+        return self.n > 0 and self.minimum == self.maximum
+
+    def merge(self, other: ColumnStatistics, family: Likelihood) -> ColumnStatistics:
+        """Pool two parts of a column."""
+        if self.n == 0 or other.n == 0:
+            return other if self.n == 0 else self
+        counts = None
+        if self.counts is not None and other.counts is not None:
+            counts = dict(self.counts)
+            for value, count in other.counts.items():
+                counts[value] = counts.get(value, 0) + count
+        return ColumnStatistics(
+            self.n + other.n,
+            min(self.minimum, other.minimum),
+            max(self.maximum, other.maximum),
+            _merge(self.location, other.location, location_family(family)),
+            _merge(self.own, other.own, family),
+            counts,
+        )
+
+    def to_plain(self) -> dict[str, Any]:
+        """Return the statistics as numbers, lists and dictionaries, for a JSON file."""
+        plain: dict[str, Any] = {"n": self.n, "minimum": self.minimum, "maximum": self.maximum}
+        for name, part in (("location", self.location), ("own", self.own)):
+            if part is not None:
+                plain[name] = {"n": part.n, "pivot": list(part.pivot), "means": part.means.tolist()}
+        if self.counts is not None:
+            plain["counts"] = list(self.counts.items())
+        if self.quartiles is not None:
+            plain["quartiles"] = list(self.quartiles)
+        return plain
+
+    @classmethod
+    def from_plain(cls, plain: dict[str, Any]) -> ColumnStatistics:
+        """Undo `to_plain`."""
+        parts = {
+            name: Moments(plain[name]["n"], Pivot(*plain[name]["pivot"]), np.array(plain[name]["means"], np.float64))
+            for name in ("location", "own")
+            if name in plain
+        }
+        counts = {float(value): int(count) for value, count in plain["counts"]} if "counts" in plain else None
+        quartiles = tuple(plain["quartiles"]) if "quartiles" in plain else None
+        return cls(plain["n"], plain["minimum"], plain["maximum"], **parts, counts=counts, quartiles=quartiles)
+
+
+def _merge(a: Moments | None, b: Moments | None, family: Likelihood) -> Moments | None:
+    return None if a is None or b is None else a.merge(b, family)
+
+
+def location_family(family: Likelihood) -> Likelihood:
+    """Return the family whose mean and spread the methods std, max and iqr use: of log x for a log-normal."""
+    return LOG_NORMAL if isinstance(family, LogNormal) else NORMAL
+
+
+def prepare(column: Column, values: Any) -> Any:
+    """Apply the shift or the clip of a column; `values` may be a Narwhals expression."""
+    if column.clip is not None:
+        if isinstance(values, nw.Expr):
+            return nw.when(values < column.clip).then(column.clip).otherwise(values)
+        return np.maximum(values, column.clip)
+    return values + column.shift if column.shift else values
+
+
+def measure_counts(values: Floats) -> ColumnStatistics:
+    """Count the values of a discrete column (codes, or whole numbers)."""
+    seen = values[~np.isnan(values)]
+    if not len(seen):
+        return ColumnStatistics(0, 0.0, 0.0, counts={})
+    low, high = float(seen.min()), float(seen.max())
+    if low >= 0.0 and high < 1e6:
+        counted = np.bincount(seen.astype(np.intp))
+        distinct = np.flatnonzero(counted)
+        counts = counted[distinct]
+    else:
+        distinct, counts = np.unique(seen, return_counts=True)
+    pairs = {float(v): int(c) for v, c in zip(distinct, counts, strict=True)}
+    return ColumnStatistics(len(seen), low, high, counts=pairs)
+
+
+def measure_values(
+    column: Column, family: Likelihood, values: Floats, mean: float, extent: tuple[float, float], quartiles: bool
+) -> ColumnStatistics:
+    """Take the statistics of a continuous column in one pass over an array.
+
+    `mean` and `extent` (minimum, maximum) are of the raw values, from the schema's look at them; a pivot need not
+    be exact, so those of an earlier part do as well.
+    """
+    location = location_family(family)
+    low, high, center = (float(prepare(column, np.float64(v))) for v in (*extent, mean))
+    pivots = {one: choose_pivot(one, low, high, center) for one in {location, family}}
+    totals = {one: np.zeros(len(one.natural_bounds)) for one in pivots}
+    n = 0
+    for raw in blocks(values):
+        if len(raw):
+            block = prepare(column, raw)
+            n += len(block)
+            for one, pivot in pivots.items():
+                totals[one] += [float(term.sum()) for term in one.terms(block, pivot)]
+    means = {one: Moments(n, pivots[one], totals[one] / max(n, 1)) for one in pivots}
+    own = None if family is location else means[family]
+    ends = _quartiles(column, family, values) if quartiles and n else None
+    return ColumnStatistics(n, low, high, means[location], own, quartiles=ends)
+
+
+def _quartiles(column: Column, family: Likelihood, values: Floats) -> tuple[float, float]:
+    seen = prepare(column, values[~np.isnan(values)])
+    low, high = np.quantile(np.log(seen) if isinstance(family, LogNormal) else seen, [0.25, 0.75])
+    return float(low), float(high)
+
+
+Request = tuple[str, Column, Likelihood, float, tuple[float, float]]
+"""A column's label in the frame, the column, its likelihood, and its mean and extent as in `measure_values`."""
+
+
+def measure_frame(frame: nw.DataFrame[Any] | nw.LazyFrame[Any], requests: Sequence[Request]) -> list[ColumnStatistics]:
+    """Take the statistics of continuous columns in one query on the frame's own engine.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> frame = nw.from_native(pl.LazyFrame({"a": [1.0, None, 3.0]}))
+    >>> (part,) = measure_frame(frame, [("a", Column(name="a", kind="real"), NORMAL, 2.0, (1.0, 3.0))])
+    >>> part.n, part.location.means
+    (2, array([0., 1.]))
+    """
+    expressions: list[nw.Expr] = []
+    plans: list[tuple[Column, tuple[float, float], list[tuple[Likelihood, Pivot]]]] = []
+    for label, column, family, mean, extent in requests:
+        low, high, center = (float(prepare(column, np.float64(v))) for v in (*extent, mean))
+        raw = nw.col(label).cast(nw.Float64)
+        # NaN and infinity are no cells: only what is finite is averaged.
+        x = prepare(column, nw.when(raw.is_finite()).then(raw))
+        families = list(dict.fromkeys([location_family(family), family]))
+        pairs = [(one, choose_pivot(one, low, high, center)) for one in families]
+        expressions.append(x.count().alias(str(len(expressions))))
+        for one, pivot in pairs:
+            for term in one.terms(x, pivot):
+                expressions.append(term.mean().alias(str(len(expressions))))
+        plans.append((column, (low, high), pairs))
+    answered = frame.select(*expressions)
+    row = iter((answered.collect() if isinstance(answered, nw.LazyFrame) else answered).rows()[0])
+    results = []
+    for _, (low, high), pairs in plans:
+        n = int(next(row))
+        parts = [
+            Moments(n, pivot, np.array([next(row) or 0.0 for _ in one.natural_bounds], np.float64))
+            for one, pivot in pairs
+        ]
+        results.append(ColumnStatistics(n, low, high, parts[0], parts[1] if len(parts) > 1 else None))
+    return results
+

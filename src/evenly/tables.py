@@ -1,0 +1,343 @@
+"""Tables at the two ends: any dataframe or array in as columns of NumPy arrays, the same kind of table out."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Literal
+
+import narwhals as nw
+import numpy as np
+import numpy.typing as npt
+from sklearn.utils.validation import check_array
+
+from evenly._support import TableError
+
+Floats = npt.NDArray[np.float64]
+Storage = Literal["boolean", "integer", "float", "text", "time", "other"]
+
+_TIMES = (nw.Date, nw.Datetime, nw.Duration, nw.Time)
+
+
+@dataclass(frozen=True)
+class TableColumn:
+    """One column as it is stored, read on demand."""
+
+    name: str
+    native: Any
+    """A Narwhals series, or a one-dimensional NumPy array."""
+
+    @cached_property
+    def storage(self) -> Storage:
+        """How the cells are stored; says nothing yet about what they mean."""
+        if isinstance(self.native, np.ndarray):
+            return _array_storage(self.native)
+        dtype = self.native.dtype
+        if dtype == nw.Boolean:
+            return "boolean"
+        if dtype.is_integer():
+            return "integer"
+        if dtype.is_numeric():
+            return "float"
+        if dtype in (nw.String, nw.Categorical, nw.Enum):
+            return "text"
+        if isinstance(dtype, _TIMES):
+            return "time"
+        return _array_storage(self.native.to_numpy()) if dtype == nw.Object else "other"
+
+    @property
+    def dtype(self) -> str:
+        """The stored type by its own name, to restore it later."""
+        if isinstance(self.native, np.ndarray):
+            return str(self.native.dtype)
+        return str(nw.to_native(self.native).dtype) if _is_pandas_like(self.native) else str(self.native.dtype)
+
+    @cached_property
+    def categories(self) -> list[Any] | None:
+        """The declared classes in their order, if the type declares them."""
+        if isinstance(self.native, np.ndarray) or self.native.dtype not in (nw.Categorical, nw.Enum):
+            return None
+        return list(self.native.cat.get_categories().to_list())
+
+    @property
+    def ordered(self) -> bool:
+        """Whether the type declares an order of its classes (pandas only)."""
+        native = None if isinstance(self.native, np.ndarray) else nw.to_native(self.native)
+        return bool(getattr(getattr(native, "dtype", None), "ordered", False))
+
+    @cached_property
+    def numbers(self) -> Floats:
+        """The cells as double precision, NaN where missing; a view of the table's memory where possible."""
+        if isinstance(self.native, np.ndarray):
+            if self.native.dtype == object:
+                missing = _missing(self.native)
+                return np.where(missing, np.nan, np.where(missing, 0, self.native)).astype(np.float64)
+            return self.native.astype(np.float64, copy=False)
+        series = self.native
+        if series.dtype == nw.Object:
+            return TableColumn(self.name, series.to_numpy()).numbers
+        if series.dtype != nw.Float64:
+            series = series.cast(nw.Float64)
+        return np.asarray(series.to_numpy(), dtype=np.float64)
+
+    @cached_property
+    def factorized(self) -> tuple[npt.NDArray[np.intp], list[Any]]:
+        """Codes (-1 where missing) into the list of distinct cells, in order of appearance."""
+        if isinstance(self.native, np.ndarray):
+            return _factorize_objects(self.native)
+        native = nw.to_native(self.native)
+        if self.native.implementation.is_pandas():
+            import pandas as pd
+
+            codes, distinct = pd.factorize(native, use_na_sentinel=True)
+            return codes, list(distinct)
+        if self.native.implementation.is_polars():
+            distinct = native.drop_nulls().unique(maintain_order=True)
+            codes = native.replace_strict(distinct, range(len(distinct)), default=-1, return_dtype=int)
+            return codes.fill_null(-1).to_numpy(), distinct.to_list()
+        return _factorize_objects(np.asarray(self.native.to_list() + [None], dtype=object)[:-1])
+
+
+def _is_pandas_like(series: Any) -> bool:
+    return bool(series.implementation.is_pandas_like())
+
+
+def _missing(values: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+    """Which cells of an object array are None, NaN or another value that is not equal to itself."""
+    return np.fromiter((v is None or _unequal_to_itself(v) for v in values), bool, len(values))
+
+
+def _unequal_to_itself(value: Any) -> bool:
+    try:
+        return bool(value != value)
+    except (TypeError, ValueError):  # pandas.NA has no truth value; neither has an array
+        return type(value).__name__ == "NAType"
+
+
+def _array_storage(values: npt.NDArray[Any]) -> Storage:
+    by_kind: dict[str, Storage] = {"b": "boolean", "i": "integer", "u": "integer", "f": "float"}
+    by_kind |= {"U": "text", "S": "text", "M": "time", "m": "time"}
+    if values.dtype.kind in by_kind:
+        return by_kind[values.dtype.kind]
+    seen = values[~_missing(values)]
+    kinds = {type(v) for v in seen}
+    if not kinds:
+        return "text"
+    if kinds <= {bool, np.bool_}:
+        return "boolean"
+    if all(issubclass(k, (int, np.integer)) and k is not bool for k in kinds):
+        return "integer"
+    if all(issubclass(k, (int, float, np.number)) and not issubclass(k, np.complexfloating) for k in kinds):
+        return "float"
+    return "text" if all(issubclass(k, (str, int, float, np.number, np.bool_)) for k in kinds) else "other"
+
+
+def _factorize_objects(values: npt.NDArray[Any]) -> tuple[npt.NDArray[np.intp], list[Any]]:
+    seen: dict[Any, int] = {}
+    missing = _missing(values) if values.dtype == object else np.zeros(len(values), bool)
+    cells = values.tolist()
+    codes = [-1 if gone else seen.setdefault(cell, len(seen)) for cell, gone in zip(cells, missing, strict=True)]
+    return np.asarray(codes, dtype=np.intp), list(seen)
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of any kind seen as named columns; `labels` are the names as the user has them."""
+
+    columns: list[TableColumn]
+    labels: list[Hashable]
+    n_rows: int
+    container: str
+    """`numpy`, or the name of the dataframe library."""
+    native: Any = field(repr=False, default=None)
+    frame: Any = field(repr=False, default=None)
+    """The same as a Narwhals frame with text labels; None for an array."""
+
+    @property
+    def names(self) -> list[str]:
+        """The columns' names as text."""
+        return [column.name for column in self.columns]
+
+
+def open_table(table: Any, *, estimator: str = "LipschitzScaler") -> Table:
+    """View a dataframe or an array as columns.
+
+    Parameters
+    ----------
+    table : pandas, Polars or PyArrow dataframe, NumPy array or nested list
+        The table. Columns of an array are called `x0`, `x1`, ...
+    estimator : str
+        The name used in messages.
+
+    Examples
+    --------
+    >>> open_table([[1.0, 2.0], [3.0, 4.0]]).names
+    ['x0', 'x1']
+    >>> open_table([])
+    Traceback (most recent call last):
+    ValueError: Expected 2D array, got 1D array instead: ...
+    """
+    frame = nw.from_native(table, pass_through=True, eager_only=False)
+    if isinstance(frame, nw.LazyFrame):
+        raise TableError("a lazy frame", "expected a table in memory", "collect it first")
+    if isinstance(frame, nw.DataFrame):
+        return _open_frame(frame, table)
+    if hasattr(table, "columns") and hasattr(table, "iloc"):  # pandas with labels that Narwhals refuses
+        return _open_frame(_rename(table), table)
+    array = check_array(table, dtype=None, ensure_all_finite=False, estimator=estimator, input_name="X")
+    if array.dtype.kind == "c":
+        raise TableError("complex values", "expected real ones. Complex data not supported")
+    columns = [TableColumn(f"x{j}", array[:, j]) for j in range(array.shape[1])]
+    return Table(columns, list(range(array.shape[1])), array.shape[0], "numpy")
+
+
+def _rename(frame: Any) -> nw.DataFrame[Any]:
+    """Give a pandas frame text labels, where two of them would not become the same."""
+    return nw.from_native(frame.set_axis([_text(label) for label in frame.columns], axis=1), eager_only=True)
+
+
+def _text(label: Any) -> str:
+    return label if isinstance(label, str) else str(label)
+
+
+def _open_frame(frame: nw.DataFrame[Any], native: Any) -> Table:
+    labels = list(native.columns) if hasattr(native, "iloc") else list(frame.columns)
+    texts = [_text(label) for label in labels]
+    twice = sorted({text for text in texts if texts.count(text) > 1})
+    if twice:
+        raise TableError("the name more than once", "expected names to differ", "rename one", column=twice[0])
+    if texts != labels:
+        frame = _rename(native)
+    n_rows, n_columns = frame.shape
+    if n_columns == 0:
+        raise TableError(
+            f"0 feature(s) (shape=({n_rows}, 0)) while a minimum of 1 is required", "expected columns"
+        )
+    if n_rows == 0:
+        raise TableError("0 rows (n_samples=0)", "expected at least 1 row", "is the file empty?")
+    columns = [TableColumn(text, frame[text]) for text in texts]
+    return Table(columns, labels, n_rows, frame.implementation.name.lower(), native, frame)
+
+
+def select(table: Table, labels: Sequence[Hashable]) -> tuple[list[TableColumn], list[Hashable]]:
+    """Find the columns of a fitted table in a new one: by label in a dataframe, by position in an array.
+
+    Returns the columns in the fitted order and the labels that the fitted table did not have.
+    """
+    if table.container == "numpy":
+        return table.columns, []
+    where = {label: j for j, label in enumerate(table.labels)}
+    absent = [label for label in labels if label not in where]
+    if absent:
+        raise TableError(
+            f"no such column among {[str(label) for label in table.labels][:20]}",
+            "expected every column that was there in fit",
+            "add it, with missing cells if it is unknown",
+            column=absent[0],
+        )
+    known = set(labels)
+    extra = [label for label in table.labels if label not in known]
+    return [table.columns[where[label]] for label in labels], extra
+
+
+def map_columns(function: Callable[..., Any], *items: Sequence[Any], n_rows: int) -> list[Any]:
+    """Apply a function to each column; in a few threads where the columns are long (NumPy lets them run at once)."""
+    if n_rows < 100_000:
+        return [function(*each) for each in zip(*items, strict=True)]
+    with ThreadPoolExecutor(min(4, os.cpu_count() or 1)) as pool:
+        return list(pool.map(function, *items))
+
+
+def build_table(data: Mapping[Any, Any], container: str, like: Any = None) -> Any:
+    """Make a table of the given container from columns; NaN in a float column becomes a missing cell.
+
+    Parameters
+    ----------
+    data : mapping of label to column
+        NumPy arrays, or native series that pass through.
+    container : str
+        As `Table.container`.
+    like : pandas.DataFrame, optional
+        Where a pandas frame takes its index from.
+    """
+    if container == "numpy":
+        arrays = [np.asarray(column) for column in data.values()]
+        return np.column_stack(arrays) if all(a.dtype.kind in "fiub" for a in arrays) else _objects(arrays)
+    if container == "polars":
+        import polars as pl
+
+        return pl.DataFrame({name: _polars_series(column) for name, column in data.items()})
+    if container == "pyarrow":
+        import pyarrow as pa
+
+        return pa.table(
+            {
+                name: pa.array(column, from_pandas=True) if isinstance(column, np.ndarray) else column
+                for name, column in data.items()
+            }
+        )
+    import pandas as pd
+
+    index = getattr(like, "index", None)
+    frame = pd.DataFrame({j: column for j, column in enumerate(data.values())}, index=index, copy=False)
+    frame.columns = pd.Index(list(data))
+    return frame
+
+
+def _objects(arrays: list[npt.NDArray[Any]]) -> npt.NDArray[Any]:
+    out = np.empty((len(arrays[0]), len(arrays)), dtype=object)
+    for j, array in enumerate(arrays):
+        out[:, j] = array
+    return out
+
+
+def _polars_series(column: Any) -> Any:
+    import polars as pl
+
+    if not isinstance(column, np.ndarray):
+        return column
+    return pl.Series(values=column, nan_to_null=True) if column.dtype.kind == "f" else pl.Series(values=column)
+
+
+def restore_column(values: npt.NDArray[Any], container: str, dtype: str, classes: list[Any] | None, ordered: bool) -> Any:
+    """Give a column its stored type back: whole numbers, booleans, texts and classes; missing cells stay missing.
+
+    A type that cannot hold missing cells gives way to the nearest one that can.
+    """
+    missing = np.isnan(values) if values.dtype.kind == "f" else _missing(values)
+    wants = dtype.lower()
+    if values.dtype.kind == "f" and "int" in wants:
+        values = np.rint(values)
+    if values.dtype.kind == "f" and _is_text(wants):
+        values = np.array([None if gone else f"{v:.17g}" for v, gone in zip(values, missing, strict=True)], dtype=object)
+    if container in ("polars", "pyarrow"):
+        return _restore_with_narwhals(values, missing, container, dtype, classes)
+    if container == "numpy":
+        plain = wants.startswith(("int", "uint", "bool")) and missing.any()
+        return values if plain or wants == "object" else values.astype(dtype)
+    import pandas as pd
+
+    if wants == "category":
+        return pd.Categorical(values, categories=classes, ordered=ordered)
+    series = pd.Series(values)
+    if missing.any() and dtype[0].islower() and wants.startswith(("int", "uint", "bool")) and wants != "boolean":
+        return series.astype(np.float64) if values.dtype.kind == "f" else series
+    return series.astype(dtype)
+
+
+def _is_text(dtype: str) -> bool:
+    return dtype.startswith(("str", "object", "<u", "large_str"))
+
+
+def _restore_with_narwhals(
+    values: npt.NDArray[Any], missing: npt.NDArray[np.bool_], container: str, dtype: str, classes: list[Any] | None
+) -> Any:
+    backend = nw.Implementation.from_string(container)
+    cells = [None if gone else v for v, gone in zip(values.tolist(), missing, strict=True)]
+    name = dtype.partition("(")[0]
+    wanted: Any = nw.Enum(classes) if name == "Enum" and classes else getattr(nw, name, None)
+    series = nw.new_series("", cells, backend=backend)
+    return nw.to_native(series.cast(wanted) if wanted is not None and wanted not in (nw.Object, nw.Decimal) else series)

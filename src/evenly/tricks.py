@@ -1,0 +1,201 @@
+"""Discrete columns as continuous features, and back.
+
+The Bernoulli trick splits a column of K classes into K features, one per class. The Gamma trick moves a discrete value
+(counted from 0, or 0/1 for a class) to 1 and above, adds noise in (0, 1), and models the result as a gamma.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Literal
+
+import numpy as np
+from scipy.special import betaincinv, roots_jacobi
+
+from evenly.arrays import Array, namespace
+from evenly.likelihoods import BERNOULLI, GAMMA, Likelihood
+from evenly.schema import Column
+from evenly.statistics import ColumnStatistics, Moments, choose_pivot, location_family, take_moments
+from evenly.tables import Floats
+
+Trick = Literal["none", "bern", "gamma"]
+
+NOISE_A, NOISE_B = 1.1, 30.0
+NOISE_MEAN = NOISE_A / (NOISE_A + NOISE_B)
+"""Mean of the noise, Beta(1.1, 30): about 0.035."""
+OFFSET = 1.0
+"""Added before the noise: the data start at 1, which keeps the gamma's shape away from 0."""
+LEAST_RATE = 1e-6
+"""A Poisson rate that would come out at 0 or below."""
+
+
+@dataclass(frozen=True)
+class Feature:
+    """One modelled dimension of a column."""
+
+    column: int
+    name: str
+    likelihood: Likelihood
+    trick: Trick = "none"
+    code: int | None = None
+    """The class that the feature stands for, if the column was split."""
+
+
+def features_of(index: int, column: Column, family: Likelihood, trick: Trick) -> list[Feature]:
+    """List the features of a column under a trick.
+
+    Examples
+    --------
+    >>> from evenly.likelihoods import get_likelihood
+    >>> color = Column(name="color", kind="categorical", likelihood="categorical", classes=["blue", "red", "green"])
+    >>> [feature.name for feature in features_of(0, color, get_likelihood("categorical", 3), "gamma")]
+    ['color=blue', 'color=red', 'color=green']
+    """
+    discrete = not family.scalable
+    if trick == "none" or not discrete or (trick == "bern" and column.kind not in ("categorical", "ordinal")):
+        return [Feature(index, column.name, family)]
+    model = BERNOULLI if trick == "bern" else GAMMA
+    if column.kind in ("binary", "count"):
+        return [Feature(index, column.name, model, trick)]
+    return [
+        Feature(index, f"{column.name}={value}", model, trick, code) for code, value in enumerate(column.classes or ())
+    ]
+
+
+# --- noise ----------------------------------------------------------------------------------------------------
+
+
+@cache
+def _noise_table() -> tuple[Floats, Floats]:
+    """Quantiles of the noise at levels that are dense where the quantile function bends: near 0 and 1."""
+    t = np.linspace(-1.0, 1.0, 8193)
+    # Levels crowd at both ends like the cube of the distance; the last one stays below 1.
+    levels = 0.5 * (1.0 + np.sign(t) * (1.0 - (1.0 - np.abs(t)) ** 3))
+    return levels, betaincinv(NOISE_A, NOISE_B, levels)
+
+
+def draw_noise(seed: int, feature: Feature, n: int, start: int = 0) -> Floats:
+    """Draw the noise of rows start .. start + n - 1: the same for the same seed, feature and row.
+
+    A counter-based generator keyed by seed and feature: row r gets the same noise in every batch that holds it.
+
+    Examples
+    --------
+    >>> feature = Feature(0, "color=red", GAMMA, "gamma", 1)
+    >>> bool((draw_noise(7, feature, 5)[3:] == draw_noise(7, feature, 2, start=3)).all())
+    True
+    """
+    key = (zlib.crc32(feature.name.encode()) << 32) | (zlib.adler32(feature.name.encode()) & 0xFFFFFFFF)
+    generator = np.random.Philox(key=[seed, key])
+    # A counter step yields four numbers; the draw starts at the row's own place in its step.
+    generator.advance(start // 4)
+    skip = start % 4
+    uniform = np.random.Generator(generator).random(skip + n)[skip:]
+    return np.interp(uniform, *_noise_table())
+
+
+@cache
+def _noise_nodes() -> tuple[Floats, Floats]:
+    """Gauss-Jacobi nodes and weights for the noise: exact for polynomials of degree 63."""
+    nodes, weights = roots_jacobi(32, NOISE_B - 1.0, NOISE_A - 1.0)
+    return 0.5 * (1.0 + nodes), weights / weights.sum()
+
+
+# --- column -> features -----------------------------------------------------------------------------------------
+
+
+def feature_values(feature: Feature, values: Floats, seed: int) -> Floats:
+    """Return the unscaled feature from the encoded column; missing cells stay NaN."""
+    if feature.trick == "none":
+        return values
+    base = values if feature.code is None else np.where(np.isnan(values), np.nan, values == feature.code)
+    return base if feature.trick == "bern" else base + OFFSET + draw_noise(seed, feature, len(values))
+
+
+@dataclass(frozen=True)
+class FeatureStatistics:
+    """Moments of one feature: of its values (or logs) and of its likelihood."""
+
+    n: int
+    minimum: float
+    maximum: float
+    location: Moments | None
+    own: Moments
+    quartiles: tuple[float, float] | None = None
+
+
+def feature_statistics(feature: Feature, of: ColumnStatistics) -> FeatureStatistics:
+    """Return the statistics of a feature from those of its column: no pass over the data, no random draw.
+
+    Under the Gamma trick each distinct value stands for a continuum, value + 1 + noise; its mean terms are
+    one-dimensional integrals over the noise.
+    """
+    family = feature.likelihood
+    if of.counts is None:
+        assert of.location is not None
+        own = of.location if of.own is None else of.own
+        return FeatureStatistics(of.n, of.minimum, of.maximum, of.location, own, of.quartiles)
+    values = np.array(list(of.counts), np.float64)
+    weights = np.array(list(of.counts.values()), np.float64)
+    if feature.code is not None:
+        values = (values == feature.code).astype(np.float64)
+    if feature.trick != "gamma":
+        own = take_moments(family, values, choose_pivot(family, 0.0, 1.0, 1.0), weights)
+        return FeatureStatistics(of.n, float(values.min()), float(values.max()), None, own)
+    nodes, node_weights = _noise_nodes()
+    points = (values[:, None] + OFFSET + nodes).ravel()
+    masses = (weights[:, None] * node_weights).ravel()
+    low, high = float(values.min()) + OFFSET, float(values.max()) + OFFSET + 1.0
+    mean = float((points * masses).sum() / masses.sum())
+    location, own = (
+        take_moments(one, points, choose_pivot(one, low, high, mean), masses) for one in (location_family(family), family)
+    )
+    return FeatureStatistics(of.n, low, high, location, own)
+
+
+# --- features -> column -----------------------------------------------------------------------------------------
+
+
+def undo_values(feature: Feature, values: Floats) -> Floats:
+    """Return the 0/1 or the whole number from a feature's unscaled values."""
+    if feature.trick != "gamma":
+        return values
+    # The noise lies in (0, 1): dropping the fraction removes it; unscaling may have rounded it below 0.
+    return np.floor(values - OFFSET + 1e-9)
+
+
+def undo_mean(natural: Array) -> Array:
+    """Return the mean of the discrete value from the gamma's natural parameters."""
+    return GAMMA.mean(natural) - OFFSET - NOISE_MEAN
+
+
+def undo_binary(natural: Array) -> Array:
+    """Return the Bernoulli probability from the gamma's natural parameters: the mean, cut to [0, 1]."""
+    xp = namespace(natural)
+    mean = undo_mean(natural)
+    mean = xp.where(mean > 0.0, mean, 0.0 * mean)
+    return xp.where(mean < 1.0, mean, 0.0 * mean + 1.0)
+
+
+def undo_count(natural: Array) -> Array:
+    """Return the Poisson rate from the gamma's natural parameters: the mean, cut below at a small positive number."""
+    mean = undo_mean(natural)
+    return namespace(natural).where(mean > LEAST_RATE, mean, 0.0 * mean + LEAST_RATE)
+
+
+def undo_classes(naturals: Sequence[Array], trick: Trick, frequencies: Array) -> Array:
+    """Return the probabilities of the classes from the natural parameters of their features.
+
+    Each class's mean is cut at 0 and divided by their sum; where all are 0, the frequencies of the classes stand in.
+    """
+    xp = namespace(*naturals)
+    if trick == "bern":
+        means = xp.stack([BERNOULLI.mean(one) for one in naturals])
+    else:
+        means = xp.stack([undo_mean(one) for one in naturals])
+    means = xp.where(means > 0.0, means, 0.0 * means)
+    total = means.sum(-1)[..., None]
+    return xp.where(total > 0.0, means / xp.where(total > 0.0, total, 0.0 * total + 1.0), xp.asarray(frequencies))
