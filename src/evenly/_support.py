@@ -62,7 +62,7 @@ def require(module: str, extra: str) -> ModuleType:
     '[1]'
     >>> require("no_such_package", "tool")
     Traceback (most recent call last):
-    evenly._support.MissingExtraError: this needs the package 'no_such_package'. Install it with: pip install "evenly[tool]"
+    evenly._support.MissingExtraError: this needs the package 'no_such_package'. Install it with: pip install ...
     """
     try:
         return importlib.import_module(module)
@@ -71,5 +71,5 @@ def require(module: str, extra: str) -> ModuleType:
         if error.name is None or error.name.partition(".")[0] != package:
             raise
         raise MissingExtraError(
-            f"this needs the package {package!r}. Install it with: pip install \"evenly[{extra}]\""
+            f'this needs the package {package!r}. Install it with: pip install "evenly[{extra}]"'
         ) from None

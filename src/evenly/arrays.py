@@ -91,7 +91,7 @@ class _NumPy:
         self.draw_normal = lambda rng, shape: rng.standard_normal(shape)
         self.draw_uniform = lambda rng, shape: rng.random(shape)
         self.draw_gamma = lambda rng, alpha: rng.standard_gamma(alpha)
-        self.draw_poisson = lambda rng, rate: rng.poisson(rate).astype(np.float64)
+        self.draw_poisson = lambda rng, rate: np.asarray(rng.poisson(rate), np.float64)
         self.split = lambda rng: (rng, rng)
 
 
@@ -134,7 +134,8 @@ class _Torch:
         self.eye_like = lambda size, x: torch.eye(size, dtype=x.dtype, device=x.device)
         self.argmax = lambda x: torch.argmax(x, dim=-1)
         self.gammaln, self.digamma = torch.special.gammaln, torch.special.digamma
-        self.trigamma = lambda x: torch.special.polygamma(1, x)
+        # trigamma(x) = zeta(2, x): polygamma's is good to 1e-9 only.
+        self.trigamma = lambda x: torch.special.zeta(torch.full_like(x, 2.0), x)
         self.logsumexp = lambda x: torch.logsumexp(x, dim=-1)
         self.one_hot = lambda x, size: (x[..., None] == torch.arange(size, device=x.device)).to(
             x.dtype if x.is_floating_point() else torch.get_default_dtype()

@@ -1,6 +1,6 @@
 """The command `evenly`: parsing and printing only."""
 
-# No `from __future__ import annotations` here: Typer reads the options' annotations, which name what a function imports.
+# No `from __future__ import annotations` here: Typer reads the annotations, which name what a function imports.
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -102,7 +102,7 @@ def _verdict(console: Any, scaler: Any) -> None:
     ratio = totals[loud][0] / totals[quiet][0]
     after = [total[1] for total in totals.values()]
     console.print(
-        f"\nBefore, the log-likelihood of {loud!r} is {ratio:,.0f} times as curved as that of {quiet!r}: gradient training "
-        f"would listen to the first and overlook the second.\nAfter, the largest ratio between two columns is "
+        f"\nBefore, the log-likelihood of {loud!r} is {ratio:,.0f} times as curved as that of {quiet!r}: gradient "
+        f"training would listen to the first and overlook the second.\nAfter, the largest ratio between two columns is "
         f"{max(after) / min(after):,.2f}."
     )

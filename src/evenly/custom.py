@@ -1,4 +1,4 @@
-"""A likelihood of your own: five functions in, everything else by differentiation, root finding and quadrature."""
+"""A likelihood of your own: five functions in, the rest by differentiation, root finding and quadrature."""
 
 from __future__ import annotations
 
@@ -7,11 +7,15 @@ from collections.abc import Callable
 from typing import Any, final
 
 import numpy as np
+import numpy.typing as npt
+from scipy.interpolate import CubicHermiteSpline
 from scipy.optimize import minimize_scalar
 
 from evenly._support import TableError, require
 from evenly.arrays import Array, namespace
 from evenly.likelihoods import INF, Likelihood, Pivot, Support
+
+Vector = npt.NDArray[np.float64]
 
 _TOLERANCE = 1e-6
 """Largest error that the checks of a definition accept; the quadrature below is good to about 1e-9."""
@@ -38,7 +42,7 @@ def define_likelihood(
     name : str
         The name it gets in schemas and summaries.
     support : Support
-        The values that have a density.
+        The values that have a density: an interval, not whole numbers.
     statistics : function of (x, xp)
         The sufficient statistics, as a tuple.
     log_base : function of (x, xp)
@@ -50,7 +54,7 @@ def define_likelihood(
     scale_data : function of (x, scale, xp), optional
         How x is scaled; multiplication unless given. Scaling by 1/scale must undo it.
     natural_bounds : tuple of (float, float), optional
-        The open interval of each natural parameter; found by trying signs unless given.
+        The open interval of each natural parameter; searched for between -1 and 1 unless given.
 
     Returns
     -------
@@ -85,8 +89,10 @@ def define_likelihood(
     ...     factors=lambda scale, xp: (scale,),
     ... )
     Traceback (most recent call last):
-    evenly._support.TableError: got a density that integrates to 0.588235, but 'wrong' must integrate to 1. Hint: ...
+    evenly._support.TableError: got a density that integrates to 1.7, but 'wrong' must integrate to 1. ...
     """
+    if support.whole:
+        raise TableError(str(support), f"{name!r} must be continuous", "declare the column a count or a category")
     scaling = scale_data or (lambda x, scale, xp: x * scale)
     made = CustomLikelihood(name, support, statistics, log_base, log_partition, factors, scaling, natural_bounds)
     made._check()
@@ -113,6 +119,7 @@ class CustomLikelihood(Likelihood):
         self.name, self.support = name, support
         self._statistics, self._log_base, self._log_partition = statistics, log_base, log_partition
         self._factors, self._scale_data = factors, scale_data
+        self._compiled: dict[str, Any] = {}
         self.natural_bounds = natural_bounds or self._probe()
         self.usual_names = tuple(f"natural_{i + 1}" for i in range(len(self.natural_bounds)))
 
@@ -140,18 +147,16 @@ class CustomLikelihood(Likelihood):
     def _differentiate(self, what: str, natural: Array) -> Array:
         if type(natural).__module__.startswith("torch"):
             func = require("torch.func", "torch")
-            derivative = getattr(func, what)(self.log_partition)
-            flat = natural.reshape(-1, natural.shape[-1])
-            result = func.vmap(derivative)(flat)
+            derivative = func.grad(self.log_partition)
+            derivative = derivative if what == "grad" else func.jacrev(derivative)
+            result = func.vmap(derivative)(natural.reshape(-1, natural.shape[-1]))
             return result.reshape(natural.shape[:-1] + result.shape[1:])
-        jax = require("jax", "models")
-        derivative = getattr(jax, what)(self.log_partition)
-        for _ in range(np.ndim(natural) - 1):
-            derivative = jax.vmap(derivative)
-        if type(natural).__module__.startswith("jax"):
-            return derivative(natural)
-        with jax.enable_x64(True):
-            return np.asarray(derivative(jax.numpy.asarray(np.asarray(natural, np.float64))))
+        if what not in self._compiled:  # a fit asks for the same derivative many times
+            jax = require("jax", "models")
+            signature = {"grad": "(k)->(k)", "hessian": "(k)->(k,k)"}[what]
+            derivative = getattr(jax, what)(self.log_partition)
+            self._compiled[what] = jax.jit(jax.numpy.vectorize(derivative, signature=signature))
+        return _by_jax(self._compiled[what], natural)
 
     # --- parameters ---
 
@@ -173,33 +178,38 @@ class CustomLikelihood(Likelihood):
     def fit(self, mean_statistics: Array) -> Array:
         target = np.asarray(mean_statistics, np.float64)
         rows = [self._fit_one(row) for row in target.reshape(-1, target.shape[-1])]
-        return np.reshape(rows, target.shape)
+        return namespace(mean_statistics).asarray(np.reshape(rows, target.shape))
 
-    def _fit_one(self, target: np.ndarray) -> np.ndarray:
+    def _fit_one(self, target: Vector) -> Vector:
         """Damped Newton on the convex function log_partition(natural) - natural . target."""
         natural = np.array([_inside(*bounds) for bounds in self.natural_bounds])
         value = self._objective(natural, target)
         for _ in range(200):
-            gradient = self.mean_statistics(natural) - target
-            step = np.linalg.lstsq(self.fisher(natural), gradient, rcond=None)[0]
+            gradient, step = self._newton(natural, target)
             decrement = float(gradient @ step)
             if decrement <= 1e-24 * (1.0 + abs(value)):
                 break
-            size = 1.0
-            while size > 1e-12:
+            # The solution may lie closer to a bound than the start by any number of digits.
+            for size in 0.5 ** np.arange(1000.0):
                 trial = natural - size * step
                 trial_value = self._objective(trial, target)
                 if trial_value <= value - 0.25 * size * decrement:
                     break
-                size *= 0.5
             else:
                 break
             natural, value = trial, trial_value
         # One full step more: the objective is flat to rounding before the parameters are exact.
-        final_step = np.linalg.lstsq(self.fisher(natural), self.mean_statistics(natural) - target, rcond=None)[0]
-        return natural - final_step if np.isfinite(self._objective(natural - final_step, target)) else natural
+        last = natural - self._newton(natural, target)[1]
+        return last if np.isfinite(self._objective(last, target)) else natural
 
-    def _objective(self, natural: np.ndarray, target: np.ndarray) -> float:
+    def _newton(self, natural: Vector, target: Vector) -> tuple[Vector, Vector]:
+        """Gradient and Newton's step, in units of the deviations: an offset would pass for rank 1 else."""
+        fisher, gradient = self.fisher(natural), self.mean_statistics(natural) - target
+        deviation = np.sqrt(np.diagonal(fisher))
+        scaled = fisher / np.outer(deviation, deviation)
+        return gradient, np.linalg.lstsq(scaled, gradient / deviation, rcond=None)[0] / deviation
+
+    def _objective(self, natural: Vector, target: Vector) -> float:
         low, high = np.transpose(self.natural_bounds)
         if not ((natural > low) & (natural < high)).all():
             return INF
@@ -210,18 +220,26 @@ class CustomLikelihood(Likelihood):
     def _probe(self) -> tuple[tuple[float, float], ...]:
         size = len(self._factors(np.float64(1.0), namespace(1.0)))
 
-        def proper(signs: tuple[float, ...]) -> bool:
+        def proper(point: tuple[float, ...], i: int = 0, value: float | None = None) -> bool:
+            natural = np.array(point)
+            natural[i] = natural[i] if value is None else value
             with np.errstate(all="ignore"):
-                return bool(np.isfinite(self.log_partition(np.array(signs))))
+                return bool(np.isfinite(self.log_partition(natural)))
 
         for signs in itertools.product((-1.0, 1.0), repeat=size):
             if not proper(signs):
                 continue
             bounds = []
             for i, sign in enumerate(signs):
-                flipped = (*signs[:i], -sign, *signs[i + 1 :])
-                one_sided = (-INF, 0.0) if sign < 0 else (0.0, INF)
-                bounds.append((-INF, INF) if proper(flipped) else one_sided)
+                inside, outside = sign, -sign
+                if proper(signs, i, outside):
+                    bounds.append((-INF, INF))
+                    continue
+                for _ in range(40):
+                    middle = 0.5 * (inside + outside)
+                    inside, outside = (middle, outside) if proper(signs, i, middle) else (inside, middle)
+                end = round(outside, 9) + 0.0  # the last digits of the search are those of an overflow
+                bounds.append((-INF, end) if sign < 0 else (end, INF))
             return tuple(bounds)
         raise TableError(
             f"no finite log-partition of {self.name!r} at natural parameters of +-1",
@@ -248,17 +266,15 @@ class CustomLikelihood(Likelihood):
 
     def log_jacobian(self, x: Array, scale: Array) -> Array:
         jax = require("jax", "models")
-        with jax.enable_x64(True):
-            x, scale = np.broadcast_arrays(np.asarray(x, np.float64), scale)
-            slope = jax.vmap(jax.grad(self.scale_data))(jax.numpy.ravel(x), jax.numpy.ravel(scale))
-            return np.asarray(np.log(np.abs(slope))).reshape(x.shape)
+        slope = jax.numpy.vectorize(jax.grad(self.scale_data), signature="(),()->()")
+        return _by_jax(lambda x, scale: jax.numpy.log(abs(slope(x, scale))), x, scale)
 
     def unscale_usual(self, usual: Array, scale: Array) -> Array:
         return self.unscale_natural(usual, scale)
 
     # --- summaries, by quadrature ---
 
-    def _place(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _place(self, y: Vector) -> tuple[Vector, Vector]:
         """Map the real line onto the support: the points and the log of the slope."""
         low, high = self.support.lower, self.support.upper
         if low > -INF and high < INF:
@@ -270,48 +286,59 @@ class CustomLikelihood(Likelihood):
             return high - np.exp(-y), -y
         return np.sinh(y), np.logaddexp(y, -y) - np.log(2.0)
 
-    def _log_mass(self, y: np.ndarray, natural: np.ndarray) -> np.ndarray:
+    def _log_mass(self, y: Vector, natural: Vector) -> Vector:
         x, log_slope = self._place(y)
         with np.errstate(all="ignore"):
             log_mass = np.where(self.support.contains(x), self.log_density(x, natural) + log_slope, -INF)
-        return np.nan_to_num(log_mass, nan=-INF, posinf=-INF, neginf=-INF)
+        return np.where(np.isnan(log_mass), -INF, log_mass)
 
-    def _quadrature(self, natural: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Points and weights that integrate against the density.
+    def _quadrature(self, natural: Vector) -> tuple[Vector, Vector]:
+        """Places on the real line and weights that integrate against the density.
 
         Seen along the real line the density falls off fast on both sides, where the trapezoidal rule gains
-        digits exponentially. A coarse pass finds the mass, a fine one weighs it.
+        digits exponentially. Each pass looks closer at where the mass is: up to 2000 times closer.
         """
-        coarse = np.linspace(-300.0, 300.0, 12001)
-        log_mass = self._log_mass(coarse, natural)
-        seen = np.flatnonzero(log_mass > log_mass.max() - 60.0)
-        y = np.linspace(coarse[max(seen[0] - 1, 0)], coarse[min(seen[-1] + 1, len(coarse) - 1)], 4001)
-        return self._place(y)[0], np.exp(self._log_mass(y, natural)) * (y[1] - y[0])
+        low, high = -700.0, 700.0  # beyond, exp leaves the range of double precision
+        for _ in range(5):
+            y = np.linspace(low, high, 4001)
+            log_mass = self._log_mass(y, natural)
+            seen = np.flatnonzero(log_mass >= log_mass.max() - 45.0)  # 3e-20 of the peak
+            low, high = y[max(seen[0] - 1, 0)], y[min(seen[-1] + 1, len(y) - 1)]
+        with np.errstate(over="ignore"):
+            return y, np.exp(log_mass) * (y[1] - y[0])
 
     @staticmethod
-    def _over_rows(natural: Array, function: Callable[[np.ndarray], float]) -> np.ndarray:
+    def _over_rows(natural: Array, function: Callable[[Vector], float]) -> Array:
         rows = np.asarray(natural, np.float64)
         flat = [function(row) for row in rows.reshape(-1, rows.shape[-1])]
-        return np.reshape(np.asarray(flat), rows.shape[:-1])
+        return namespace(natural).asarray(np.reshape(np.asarray(flat), rows.shape[:-1]))
 
-    def _quantiles(self, natural: np.ndarray, levels: Any) -> Any:
-        x, weights = self._quadrature(natural)
-        return np.interp(levels, (np.cumsum(weights) - 0.5 * weights) / weights.sum(), x)
+    def _quantiles(self, natural: Vector, levels: Any) -> Any:
+        y, weights = self._quadrature(natural)
+        weights = weights / weights.sum()
+        # Euler-Maclaurin: the trapezoidal rule up to y is too large by (step^2 / 12) times the slope there.
+        below = np.cumsum(weights) - 0.5 * weights - np.gradient(weights) / 12.0
+        kept = weights > 1e-13  # so that each step up is far above rounding
+        below, y, slope = below[kept], y[kept], (y[1] - y[0]) / weights[kept]
+        return self._place(CubicHermiteSpline(below, y, slope)(np.clip(levels, below[0], below[-1])))[0]
 
     def mean(self, natural: Array) -> Array:
-        def one(row: np.ndarray) -> float:
-            x, weights = self._quadrature(row)
-            return float(x @ weights)
+        def one(row: Vector) -> float:
+            y, weights = self._quadrature(row)
+            return float(np.average(self._place(y)[0], weights=weights))
 
         return self._over_rows(natural, one)
 
     def mode(self, natural: Array) -> Array:
-        def one(row: np.ndarray) -> float:
-            x, weights = self._quadrature(row)
-            inside = x[weights > 0.0]
-            best = int(np.argmax(self.log_density(inside, row)))
-            around = inside[max(best - 1, 0)], inside[min(best + 1, len(inside) - 1)]
-            found = minimize_scalar(lambda x: -self.log_density(x, row), bounds=around, method="bounded")
+        def one(row: Vector) -> float:
+            y, weights = self._quadrature(row)
+            x = self._place(y[weights > 0.0])[0]
+            best = int(np.argmax(self.log_density(x, row)))
+            around = x[max(best - 1, 0)], x[min(best + 1, len(x) - 1)]
+            precise = {"xatol": 1e-9 * (around[1] - around[0])}
+            found = minimize_scalar(
+                lambda x: -self.log_density(x, row), bounds=around, method="bounded", options=precise
+            )
             return float(found.x)
 
         return self._over_rows(natural, one)
@@ -320,11 +347,12 @@ class CustomLikelihood(Likelihood):
         return self._over_rows(natural, lambda row: float(self._quantiles(row, 0.5)))
 
     def sample(self, rng: Any, natural: Array, shape: tuple[int, ...] = ()) -> Array:
+        xp = namespace(natural)
         rows = np.asarray(natural, np.float64).reshape(-1, len(self.natural_bounds))
-        uniform = rng.random((*shape, *np.shape(natural)[:-1]))
+        uniform = np.asarray(xp.draw_uniform(rng, (*shape, *np.shape(natural)[:-1])), np.float64)
         flat = uniform.reshape(-1, len(rows))
         drawn = [self._quantiles(row, flat[:, i]) for i, row in enumerate(rows)]
-        return np.stack(drawn, axis=-1).reshape(uniform.shape)
+        return xp.asarray(np.stack(drawn, axis=-1).reshape(uniform.shape))
 
     # --- the check of a definition ---
 
@@ -332,7 +360,7 @@ class CustomLikelihood(Likelihood):
         for away in (1.0, 1.7):
             natural = np.array([_inside(*bounds, away) for bounds in self.natural_bounds])
             total = float(self._quadrature(natural)[1].sum())
-            if abs(total - 1.0) > _TOLERANCE:
+            if not abs(total - 1.0) <= _TOLERANCE:  # NaN too
                 raise TableError(
                     f"a density that integrates to {total:g}",
                     f"{self.name!r} must integrate to 1",
@@ -349,12 +377,22 @@ class CustomLikelihood(Likelihood):
                 self._refuse("factors", "statistics(scaled x) - factors * statistics(x) must not depend on x")
             follows = self.log_base(scaled) + self.log_jacobian(likely, scale) - self.log_base(likely)
             if np.ptp(follows) > _TOLERANCE * (1.0 + np.abs(follows).max()):
-                self._refuse("log_base", "log_base(scaled x) + log_jacobian - log_base(x) must not depend on x")
+                law = "log_base(scaled x) + log_jacobian - log_base(x) must not depend on x"
+                self._refuse("log_base", law)
 
     def _refuse(self, part: str, law: str) -> None:
         raise TableError(
             f"a {part} of {self.name!r} that breaks the scale law", law, "check the formulas, or scale_data"
         )
+
+
+def _by_jax(function: Callable[..., Any], *arrays: Array) -> Array:
+    """Apply a function of JAX arrays to arrays of any library, in double precision unless they are JAX's."""
+    if any(type(array).__module__.startswith("jax") for array in arrays):
+        return function(*arrays)
+    with require("jax", "models").enable_x64(True):
+        result = function(*[np.asarray(array, np.float64) for array in arrays])
+    return namespace(*arrays).asarray(np.array(result))
 
 
 def _inside(low: float, high: float, away: float = 1.0) -> float:

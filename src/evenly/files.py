@@ -77,8 +77,7 @@ def load_heart() -> Any:
     (303, 14)
     """
     source = resources.files("evenly") / "data" / "heart.csv"
-    with source.open(encoding="utf-8", newline="") as file:
-        header, *rows = list(csv.reader(file))
+    header, *rows = csv.reader(source.read_text(encoding="utf-8").splitlines())
     columns = {name: _typed([row[j] for row in rows]) for j, name in enumerate(header)}
     try:
         import pandas as pd

@@ -55,7 +55,8 @@ class Support:
 class Pivot(NamedTuple):
     """Where a column lies (`center`) and how large it is (`unit`): moments are taken relative to both.
 
-    Without it, the variance of values around 1e9 drowns in rounding and the squares of 1e300 overflow.
+    Without it, the variance of values around 1e9 drowns in rounding and the squares of 1e300 overflow. Positive
+    families use the unit alone; a center of 0 tells the log-normal that the column is wide, so that plain logs do.
     """
 
     center: float = 0.0
@@ -248,7 +249,7 @@ def excess(u: Any, log: Any = None) -> Any:
     """
     xp = namespace(u)
     s = u / (2.0 + u)
-    # The branch that is not taken must be finite: its infinity times 0 would make a gradient NaN.
+    # Both branches are finite for every u > -1: an infinity that is not taken would make gradients NaN.
     far = u - (xp.log(1.0 + u) if log is None else log)
     return xp.where(xp.abs(u) < 0.1, s * (u - 2.0 * _log_tail(s)), far)
 
@@ -529,8 +530,10 @@ class LogNormal(_Powers):
         return NORMAL.fit(mean_statistics)
 
     def terms(self, x: Any, pivot: Pivot) -> tuple[Any, ...]:
-        # log(x) - log(unit) would lose the spread of a column with an offset.
-        z = log_ratio((x - pivot.unit) / pivot.unit, x / pivot.unit)
+        if pivot.center:  # a narrow column: log(x) - log(unit) would lose its spread
+            z = log_ratio((x - pivot.unit) / pivot.unit, x / pivot.unit)
+        else:
+            z = namespace(x).log(x) - math.log(pivot.unit)
         return z, z * z
 
     def fit_terms(self, means: Array, pivot: Pivot) -> Array:
@@ -613,12 +616,12 @@ class Gamma(_Multiplied):
         return _symmetric(xp, xp.trigamma(shape), 1.0 / rate, shape / rate**2)
 
     def log_density(self, x: Array, natural: Array) -> Array:
-        # With r = x rate / shape, Stirling's formula leaves only terms of the size of the result.
+        # With x / mean and Stirling's formula, only terms of the size of the result are left.
         xp = namespace(natural, x)
         shape, rate = natural[..., 0] + 1.0, -natural[..., 1]
-        away = (x - shape / rate) * rate / shape
+        mean = shape / rate
         size = 0.5 * xp.log(shape) - HALF_LOG_2PI - _stirling_error(shape, xp)
-        return size - shape * excess(away, xp.log(x * rate / shape)) - xp.log(x)
+        return size - shape * excess((x - mean) / mean, xp.log(x / mean)) - xp.log(x)
 
     def to_usual(self, natural: Array) -> Array:
         return namespace(natural).stack([natural[..., 0] + 1.0, -natural[..., 1]])
@@ -1045,9 +1048,11 @@ class Poisson(_Unscaled):
     def log_density(self, x: Array, natural: Array) -> Array:
         # As for the gamma; a count of 0 has no logarithm, but leaves nothing to cancel either.
         xp = namespace(natural, x)
-        rate, some = xp.exp(natural[..., 0]), xp.where(x > 0, 1.0 * x, 1.0)
+        log_rate, rate = natural[..., 0], xp.exp(natural[..., 0])
+        some = xp.where(x == 0, 1.0, x)
         size = -0.5 * xp.log(some) - HALF_LOG_2PI - _stirling_error(some, xp)
-        return xp.where(x > 0, size - some * excess((rate - some) / some, natural[..., 0] - xp.log(some)), -rate)
+        away = excess((rate - some) / some, log_rate - xp.log(some))
+        return xp.where(x == 0, -rate, size - some * away)
 
     def to_usual(self, natural: Array) -> Array:
         return namespace(natural).exp(natural)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numbers
 import warnings
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
-from importlib.util import find_spec
 from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
@@ -17,7 +17,7 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils._set_output import _get_output_config  # the only way to learn what set_output asked for
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from evenly._support import EvenlyWarning, TableError
 from evenly._version import __version__
@@ -27,12 +27,14 @@ from evenly.likelihoods import Likelihood
 from evenly.recover import recover_column
 from evenly.scaling import FittedScale, Outcome, fit_scale, get_method
 from evenly.schema import (
+    NO_DATA,
     Column,
     Facts,
     Schema,
     check_names,
     check_values,
     column_likelihood,
+    complete,
     decode,
     encode,
     infer_column,
@@ -146,6 +148,8 @@ class LipschitzScaler(TransformerMixin, BaseEstimator):  # type: ignore[misc]  #
         tags.input_tags.string = True
         tags.input_tags.categorical = True
         tags.transformer_tags.preserves_dtype = []
+        # The Gamma trick's noise belongs to a row's position: rows in another order get other noise.
+        tags.non_deterministic = str(self.method).endswith("gamma")
         return tags
 
     # --- fitting ----------------------------------------------------------------------------------------------
@@ -176,12 +180,13 @@ class LipschitzScaler(TransformerMixin, BaseEstimator):  # type: ignore[misc]  #
         check_names(opened, kinds=self.kinds, likelihoods=self.likelihoods)
         given = Schema.load(self.schema) if isinstance(self.schema, (str, Path)) else self.schema
         known = {column.name: column for column in given.columns} if given else {}
+        check_names(opened, schema=known)
 
         def infer(label: Any, cells: TableColumn) -> tuple[Column, Facts | None]:
             fresh = TableColumn(cells.name, cells.native)  # what it caches goes when it goes
-            if cells.name in known:
-                return known[cells.name].model_copy(deep=True), None
             kind, likelihood = (pick(each, label, cells.name) for each in (self.kinds, self.likelihoods))
+            if cells.name in known and kind is None and likelihood is None:
+                return complete(known[cells.name], fresh), None
             if kind == "ignore":
                 return Column(name=cells.name, kind="ignore", note="declared"), None
             facts = look(fresh)
@@ -207,7 +212,7 @@ class LipschitzScaler(TransformerMixin, BaseEstimator):  # type: ignore[misc]  #
 
     def _take(self, opened: Table, seen: Sequence[Facts | None], *, first: bool) -> LipschitzScaler:
         """Take the statistics of a table or of a part of one, then settle the scales."""
-        cells, _ = select(opened, self._labels)
+        cells, _ = select(opened, self._labels, by_position=self.container_ == "numpy")
         quartiles = get_method(self.method).scaling == "iqr"
 
         def measure(column: Column, stored: TableColumn, facts: Facts | None) -> ColumnStatistics | Request | None:
@@ -219,7 +224,7 @@ class LipschitzScaler(TransformerMixin, BaseEstimator):  # type: ignore[misc]  #
                 facts = look(fresh, column.missing)
             values, unknown = encode(column, fresh)
             if unknown and column.classes is not None:
-                column.classes += [value for value in unknown]
+                column.classes += unknown
                 values, _ = encode(column, fresh)
             check_values(column, values, family)
             if not family.scalable:
@@ -271,8 +276,9 @@ class LipschitzScaler(TransformerMixin, BaseEstimator):  # type: ignore[misc]  #
                 )
                 for one in group
             ]
+            if stats is not None
+            else []
             for group, stats in zip(features, self._statistics, strict=True)
-            if stats is not None or not group
         ]
         self._tell()
         return self
@@ -281,7 +287,9 @@ class LipschitzScaler(TransformerMixin, BaseEstimator):  # type: ignore[misc]  #
         """Warn of every outcome that a user may not expect, once each, with the columns concerned."""
         concerned: dict[Outcome, dict[str, None]] = {}
         for column, group in zip(self.schema_.columns, self._fitted, strict=True):
-            if column.kind == "ignore" and column.note != "declared":
+            if column.kind == "ignore" and column.note == NO_DATA:
+                concerned.setdefault(Outcome.NO_DATA, {})[repr(column.name)] = None
+            elif column.kind == "ignore" and column.note != "declared":
                 concerned.setdefault(Outcome.PASSED_THROUGH, {})[f"{column.name!r} ({column.note})"] = None
             for one in group:
                 if one.outcome not in (Outcome.REACHED, Outcome.SCALED, Outcome.PASSED_THROUGH):
@@ -297,16 +305,17 @@ class LipschitzScaler(TransformerMixin, BaseEstimator):  # type: ignore[misc]  #
         rows = []
         for column, group, fits in zip(self.schema_.columns, self._features, self._fitted, strict=True):
             if not group:
-                rows.append((column.name, column.name, "ignore", "-", 0.0, 1.0, 0.0, "passed_through", 0.0))
+                outcome = Outcome.NO_DATA if column.note == NO_DATA else Outcome.PASSED_THROUGH
+                rows.append((column.name, column.name, "ignore", "-", 0.0, 1.0, 0.0, outcome.value, 0.0))
             for one, fit in zip(group, fits, strict=True):
                 after = (fit.smoothness_before, fit.scale, fit.smoothness_after, fit.outcome.value, fit.bound_after)
                 rows.append((column.name, one.name, column.kind, one.likelihood.name, *after))
         names = (*SUMMARY_COLUMNS, "bound_after")[: None if self.bound == "paper" else -1]
         data = {name: np.array([row[i] for row in rows]) for i, name in enumerate(names)}
         for container in ("pandas", "polars"):
-            if find_spec(container):
+            with suppress(ModuleNotFoundError):
                 return build_table(data, container)
-        return np.rec.fromarrays(list(data.values()), names=list(names))
+        return np.rec.fromarrays(list(data.values()), names=",".join(names))  # type: ignore[call-overload]  # stubs
 
     @property
     def natural_(self) -> dict[str, Floats]:
@@ -333,7 +342,7 @@ class LipschitzScaler(TransformerMixin, BaseEstimator):  # type: ignore[misc]  #
         check_is_fitted(self, "schema_")
         opened = open_table(X)
         self._check_width(opened)
-        cells, extra = select(opened, self._labels)
+        cells, extra = select(opened, self._labels, by_position=self.container_ == "numpy")
         wanted = _get_output_config("transform", self)["dense"]
         container = opened.container if wanted == "default" else wanted
         messages = []
@@ -386,6 +395,7 @@ class LipschitzScaler(TransformerMixin, BaseEstimator):  # type: ignore[misc]  #
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[Any]:
         """Names of the features: the column's, or `column=class` where a column was split."""
         check_is_fitted(self, "schema_")
+        _check_feature_names_in(self, input_features)
         groups = zip(self.schema_.columns, self._features, strict=True)
         names = [[one.name for one in group] or [column.name] for column, group in groups]
         return np.array(list(chain(*names)), dtype=object)
@@ -499,7 +509,7 @@ class LipschitzScaler(TransformerMixin, BaseEstimator):  # type: ignore[misc]  #
         stats, classes = self._statistics[j], self.schema_.columns[j].classes or []
         counts = (stats.counts if stats is not None else None) or {}
         shares = np.array([counts.get(float(k), 0) for k in range(len(classes))], np.float64)
-        return shares / max(shares.sum(), 1.0)
+        return np.asarray(shares / max(shares.sum(), 1.0))
 
 
 def _unused(name: str, taken: set[str]) -> str:
@@ -524,7 +534,8 @@ def _join(column: Column, group: Sequence[Feature], parts: Sequence[Floats]) -> 
     if group[0].code is not None:
         stacked = np.stack(parts, axis=-1)
         missing = np.isnan(stacked).any(axis=-1)
-        return np.where(missing, np.nan, np.where(missing[:, None], 0.0, stacked).argmax(axis=-1))
+        best = np.nan_to_num(stacked).argmax(axis=-1)
+        return np.where(missing, np.nan, best)
     values = parts[0] - column.shift
     if column.has_classes:
         return np.clip(np.rint(values), 0.0, len(column.classes or ()) - 1.0)

@@ -85,12 +85,15 @@ class Outcome(Enum):
     )
     OUT_OF_RANGE = (
         "out_of_range",
-        "the likelihood cannot be fitted to values this far apart in double precision: left as it is; choose another "
-        "likelihood, such as log-normal",
+        "the values are too large, too small or too far apart to be fitted and scaled in double precision: left as "
+        "they are; choose another unit or another likelihood",
     )
     CONSTANT = ("constant", "all observed cells are equal: left as it is")
     NO_DATA = ("no_data", "no observed cells: left as it is")
-    PASSED_THROUGH = ("passed_through", "no variable, or a discrete column that this method does not scale: left as it is")
+    PASSED_THROUGH = (
+        "passed_through",
+        "no variable, or a discrete column that this method does not scale: left as it is",
+    )
 
 
 class Solved(NamedTuple):
@@ -173,7 +176,14 @@ class FittedScale:
 
 
 def fit_scale(
-    family: Likelihood, of: FeatureStatistics, scaling: Scaling, target: float, *, bound: Bound, constant: bool, trick: Trick
+    family: Likelihood,
+    of: FeatureStatistics,
+    scaling: Scaling,
+    target: float,
+    *,
+    bound: Bound,
+    constant: bool,
+    trick: Trick,
 ) -> FittedScale:
     """Choose the scale of one feature from its statistics."""
     if of.n == 0:
@@ -187,11 +197,14 @@ def fit_scale(
         usable = bool(finite)
 
     def fitted(scale: float, outcome: Outcome) -> FittedScale:
+        if not _representable(family, of, scale):
+            scale, outcome = 1.0, Outcome.OUT_OF_RANGE
         if not usable:
             return FittedScale(scale, outcome, None, 0.0, 0.0, 0.0)
-        before, after = (scaled_smoothness(family, natural, unit * s) for s in (1.0, scale))
-        above = scaled_smoothness(family, family.scale_natural(natural, unit / start), scale * start, "paper")
-        return FittedScale(scale, outcome, family.scale_natural(natural, unit * scale), before, after, above)
+        with np.errstate(all="ignore"):  # a column left as it is may lie beyond the range of numbers
+            before, after = (scaled_smoothness(family, natural, unit * s) for s in (1.0, scale))
+            above = scaled_smoothness(family, family.scale_natural(natural, unit / start), scale * start, "paper")
+            return FittedScale(scale, outcome, family.scale_natural(natural, unit * scale), before, after, above)
 
     # The paper's bound depends on where it starts: continuous columns at 1/std, trick features as they are.
     std = _std(family, of) if of.location is not None else 1.0
@@ -205,18 +218,33 @@ def fit_scale(
         return fitted(1.0, Outcome.OUT_OF_RANGE)
     if scaling == "lip":
         at = start if bound == "paper" else unit
-        scale, outcome = solve_scale(family, family.scale_natural(natural, unit / at), target, bound=bound, std=std / at)
+        scale, outcome = solve_scale(
+            family, family.scale_natural(natural, unit / at), target, bound=bound, std=std / at
+        )
         return fitted(scale / at, outcome)
     low, high = (math.log(v) if isinstance(family, LogNormal) else v for v in (of.minimum, of.maximum))
     width = {"std": lambda: std, "max": lambda: max(abs(low), abs(high)), "iqr": lambda: _iqr(of)}[scaling]()
-    return fitted(1.0 / width, Outcome.SCALED) if width > 0.0 else fitted(1.0 / std, Outcome.NO_SPREAD)
+    if width > 0.0 or scaling == "std":
+        return fitted(1.0 / width if width > 0.0 else math.inf, Outcome.SCALED)
+    return fitted(1.0 / std if std > 0.0 else math.inf, Outcome.NO_SPREAD)
+
+
+def _representable(family: Likelihood, of: FeatureStatistics, scale: float) -> bool:
+    """Whether the scale is a number and both ends of the data stay inside the support when scaled by it."""
+    if not (math.isfinite(scale) and scale > 0.0):
+        return False
+    with np.errstate(all="ignore"):
+        ends = family.scale_data(np.array([of.minimum, of.maximum]), scale)
+    return bool(np.isfinite(ends).all() and (family.support.whole or family.support.contains(ends).all()))
 
 
 def _std(family: Likelihood, of: FeatureStatistics) -> float:
     assert of.location is not None
     first, second = of.location.means
     unit = 1.0 if isinstance(family, LogNormal) else of.location.pivot.unit
-    return math.sqrt(second - first * first) * unit
+    with np.errstate(all="ignore"):
+        variance = float(second - first * first)
+    return math.sqrt(variance) * unit if variance > 0.0 else 0.0
 
 
 def _iqr(of: FeatureStatistics) -> float:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from evenly._support import TableError
 from evenly.files import write_text
@@ -46,6 +46,9 @@ MOST_OVERDISPERSION = 100.0
 """A count has variance = mean under a Poisson; real counts reach tens. Beyond this it is a positive amount."""
 LEAST_SHIFT = 1e-6
 """The shift of a column with zeros is never less than this share of its maximum: at most 14 nats of log x."""
+
+NO_DATA = "no data"
+"""The note of a column without an observed cell."""
 
 _DATE = re.compile(r"\d{4}-\d{1,2}-\d{1,2}([T ].*)?|\d{1,2}[./-]\d{1,2}[./-]\d{2,4}([T ].*)?|\d{1,2}:\d{2}(:\d{2})?")
 _IDENTIFIER_NAME = re.compile(r"(^|[_\s-])(id|uuid|guid|key|index|nr|number)$", re.IGNORECASE)
@@ -93,6 +96,12 @@ class Column(BaseModel):
         if classes is not None and len({str(value) for value in classes}) < len(classes):
             raise ValueError("classes must differ")
         return classes
+
+    @model_validator(mode="after")
+    def _likelihood_of_the_kind(self) -> Column:
+        if self.likelihood is None and self.kind != "ignore":
+            self.likelihood = DEFAULT_LIKELIHOOD[self.kind]
+        return self
 
     @property
     def has_classes(self) -> bool:
@@ -202,7 +211,9 @@ def blocks(values: Floats) -> Iterable[Floats]:
     """Cut a column into blocks without missing cells."""
     for start in range(0, len(values), BLOCK):
         block = values[start : start + BLOCK]
-        yield block if np.isfinite(block.sum()) else block[~np.isnan(block)]
+        with np.errstate(all="ignore"):
+            clean = np.isfinite(block.sum())  # one pass; a missing cell or an overflow shows in the sum
+        yield block if clean else block[~np.isnan(block)]
 
 
 def look(column: TableColumn, missing: Sequence[Value] = ()) -> Facts:
@@ -244,15 +255,13 @@ def _number(value: Any) -> float | None:
 
 
 def _look_at_numbers(column: TableColumn, numbers: Floats, markers: tuple[Value, ...]) -> Facts:
-    n, low, high, total, whole = 0, np.inf, -np.inf, 0.0, column.storage != "float"
-    if not whole:
-        whole = True
+    n, low, high, total, whole = 0, np.inf, -np.inf, 0.0, True
     for block in blocks(numbers):
         if not len(block):
             continue
         n += len(block)
         low, high = min(low, float(block.min())), max(high, float(block.max()))
-        with np.errstate(over="ignore"):
+        with np.errstate(all="ignore"):
             total += float(block.sum())
         whole = whole and bool((block == np.rint(block)).all())
     if n == 0:
@@ -319,12 +328,14 @@ def infer_schema(
     """
     opened = open_table(table)
     check_names(opened, kinds=kinds, likelihoods=likelihoods, bounds=bounds)
-    columns = {label: column for label, column in zip(opened.labels, opened.columns, strict=True)}
+    columns = dict(zip(opened.labels, opened.columns, strict=True))
     return Schema(
         columns=[
             infer_column(
                 column,
-                look(column, (pick(missing, label, column.name) or ()) if isinstance(missing, Mapping) else missing or ()),
+                look(
+                    column, (pick(missing, label, column.name) or ()) if isinstance(missing, Mapping) else missing or ()
+                ),
                 kind=pick(kinds, label, column.name),
                 likelihood=pick(likelihoods, label, column.name),
                 bounds=pick(bounds, label, column.name),
@@ -367,12 +378,19 @@ def infer_column(
         raise TableError(f"the kind {kind!r}", f"expected one of {', '.join(KINDS)}", column=cells.name)
     if kind == "ignore":
         return Column(name=cells.name, kind="ignore", note="declared")
-    family = _family(likelihood)
-    if family is not None and kind is None:
-        kind = _kind_of(family, facts)
-        note = f"declared {family.name}"
+    if kind is not None:
+        note = "declared"
     else:
-        kind, note = (kind, "declared") if kind is not None else _decide(cells, facts)
+        kind, note = _decide(cells, facts)
+        if likelihood is not None:
+            kind, note = kind if _fits(likelihood, kind) else _kind_of(likelihood), f"declared {_name(likelihood)}"
+    if likelihood is not None and not _fits(likelihood, kind):
+        raise TableError(
+            f"the kind {kind!r} and the likelihood {_name(likelihood)!r}",
+            f"{_name(likelihood)} goes with {_kind_of(likelihood)!r}",
+            "declare one of the two only",
+            column=cells.name,
+        )
     column = Column(name=cells.name, kind=kind, missing=list(facts.markers), note=note)  # type: ignore[arg-type]
     if column.kind == "ignore":
         return column
@@ -380,32 +398,54 @@ def infer_column(
         column.classes = _classes(cells, facts)
         if column.kind == "binary" and len(column.classes) > 2:
             raise TableError(
-                f"{len(column.classes)} classes", "binary expects at most 2", "declare it `categorical`", column=cells.name
+                f"{len(column.classes)} classes",
+                "binary expects at most 2",
+                "declare it `categorical`",
+                column=cells.name,
             )
     elif not facts.numeric and facts.n:
         example = next(value for value in facts.distinct or ("",) if _number(value) is None)
         raise TableError(
             f"the text {example!r}", f"{column.kind} expects numbers", "declare it `categorical`", column=cells.name
         )
-    column.likelihood = family.name if family is not None else DEFAULT_LIKELIHOOD[column.kind]
+    if likelihood is not None:
+        column.likelihood = _name(likelihood)
     if bounds is not None:
         column.lower, column.upper = bounds
     if not column.has_classes and facts.n:
-        _settle_support(column, facts, family or get_likelihood(column.likelihood), zeros)
+        family = likelihood if isinstance(likelihood, Likelihood) else get_likelihood(column.likelihood or "")
+        _settle_support(column, facts, family, zeros)
     return column
 
 
-def _family(likelihood: str | Likelihood | None) -> Likelihood | None:
-    if likelihood is None or isinstance(likelihood, Likelihood):
-        return likelihood
-    return None if likelihood == "categorical" else get_likelihood(likelihood)
+def _name(likelihood: str | Likelihood) -> str:
+    if isinstance(likelihood, Likelihood):
+        return likelihood.name
+    return likelihood if likelihood == "categorical" else get_likelihood(likelihood).name
 
 
-def _kind_of(family: Likelihood, facts: Facts) -> str:
+def _kind_of(likelihood: str | Likelihood) -> str:
     """Return the kind that a declared likelihood implies."""
-    if family.support.whole:
-        return "binary" if family.support.upper == 1.0 else "count"
+    name = _name(likelihood)
+    for kind, default in DEFAULT_LIKELIHOOD.items():
+        if name == default:
+            return kind
+    family = likelihood if isinstance(likelihood, Likelihood) else get_likelihood(name)
     return "positive" if family.support.lower == 0.0 else "real"
+
+
+def _fits(likelihood: str | Likelihood, kind: str) -> bool:
+    """Whether a column of that kind may have the likelihood: a positive one any continuous likelihood."""
+    implied = _kind_of(likelihood)
+    return implied == kind or (implied, kind) in (("real", "positive"), ("categorical", "ordinal"))
+
+
+def complete(column: Column, cells: TableColumn) -> Column:
+    """Return a copy of a column from a file; classes that it leaves out are those of the table."""
+    column = column.model_copy(deep=True)
+    if column.has_classes and column.classes is None:
+        column.classes = _classes(cells, look(cells, column.missing))
+    return column
 
 
 def _settle_support(column: Column, facts: Facts, family: Likelihood, zeros: str) -> None:
@@ -417,7 +457,7 @@ def _settle_support(column: Column, facts: Facts, family: Likelihood, zeros: str
     if low == 0.0 and support.lower == 0.0 and not support.whole and facts.maximum > 0.0:
         if zeros == "clip":
             column.clip = PAPER_CLIP
-            column.note += "; zeros clipped as in the paper"
+            column.note = (column.note + "; zeros clipped as in the paper").lstrip("; ")
             return
         assert facts.numbers is not None
         smallest = min(float(b[b > 0].min()) for b in blocks(facts.numbers) if (b > 0).any())
@@ -437,14 +477,14 @@ def _outside(name: str, got: str, family: Likelihood) -> TableError:
 
 def _decide(cells: TableColumn, facts: Facts) -> tuple[str, str]:
     """Return the kind of a column and the reason for it."""
+    if facts.n == 0:
+        return ("real" if facts.numeric else "ignore"), NO_DATA
     if facts.storage == "time":
         return "ignore", "dates or times"
     if facts.storage == "other":
         return "ignore", "neither numbers nor texts"
     if facts.storage == "boolean":
         return "binary", ""
-    if facts.n == 0:
-        return ("real" if facts.numeric else "ignore"), "no data"
     if cells.categories is not None:
         n = len(cells.categories)
         return ("ordinal", "") if cells.ordered else ("binary" if n == 2 else "categorical", "")
@@ -477,8 +517,12 @@ def _decide_numbers(cells: TableColumn, facts: Facts) -> tuple[str, str]:
     if few and _several_peaks(facts):
         return "categorical", f"whole numbers {low:g} to {high:g} with several peaks: codes"
     if low < 0.0:
-        return ("ordinal", f"whole numbers {low:g} to {high:g}: levels") if few else ("real", "whole numbers, some negative")
-    spread = float(np.nanvar(facts.numbers)) if high < 1e150 else np.inf
+        return (
+            ("ordinal", f"whole numbers {low:g} to {high:g}: levels")
+            if few
+            else ("real", "whole numbers, some negative")
+        )
+    spread = float(np.nanvar(facts.numbers)) if high < 1e150 and facts.numbers is not None else np.inf
     if spread > MOST_OVERDISPERSION * facts.mean:
         return "positive", "whole numbers, spread too wide for a count"
     return "count", f"whole numbers {low:g} to {high:g}"
@@ -496,7 +540,8 @@ def _is_identifier(cells: TableColumn, facts: Facts) -> bool:
 
 def _several_peaks(facts: Facts) -> bool:
     """Whether the counts of the values rise again after falling, by more than a tenth of the cells."""
-    assert facts.distinct is not None and facts.counts is not None
+    assert facts.distinct is not None
+    assert facts.counts is not None
     counts = np.zeros(facts.distinct[-1] - facts.distinct[0] + 1)
     counts[np.array(facts.distinct) - facts.distinct[0]] = facts.counts
     top = int(counts.argmax())
@@ -551,7 +596,9 @@ def encode(column: Column, cells: TableColumn) -> tuple[Floats, list[Any]]:
             numbers = np.where(np.isin(numbers, declared), np.nan, numbers)
         return (_encode_numbers(column, numbers)) if column.has_classes else (numbers, [])
     if cells.storage == "boolean":  # a class column whose classes are texts: True is "True"
-        cells = TableColumn(cells.name, np.array([None if np.isnan(v) else str(bool(v)) for v in cells.numbers], object))
+        cells = TableColumn(
+            cells.name, np.array([None if np.isnan(v) else str(bool(v)) for v in cells.numbers], object)
+        )
     elif cells.storage in ("integer", "float"):
         return _encode_numbers(column, cells.numbers)
     codes, distinct = cells.factorized
@@ -623,7 +670,10 @@ def check_values(column: Column, values: Floats, family: Likelihood) -> None:
         low, high = float(block.min()), float(block.max())
         if not (np.isfinite(low) and np.isfinite(high)):
             raise TableError(
-                "infinite values", "expected finite numbers (Input X contains infinity)", "make them missing", column=column.name
+                "infinite values",
+                "expected finite numbers (Input X contains infinity)",
+                "make them missing",
+                column=column.name,
             )
         if column.has_classes:
             continue

@@ -99,6 +99,8 @@ def ball_smoothness(family: Likelihood, natural: Floats, radius: float) -> float
             return float(np.abs(family.fisher(np.clip(at, *np.transpose(box))))[i].sum())
 
         best = max(starts, key=row)
-        climbed = minimize(lambda at, row=row: -row(at) / row(best), best, bounds=box, method="L-BFGS-B")
+        # In units of the best start; where that is 0 (a probability that underflows) there is nothing to climb.
+        unit = row(best) or 1.0
+        climbed = minimize(lambda at, row=row, unit=unit: -row(at) / unit, best, bounds=box, method="L-BFGS-B")
         total += max(row(best), row(climbed.x))
     return total

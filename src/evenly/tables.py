@@ -12,6 +12,7 @@ from typing import Any, Literal
 import narwhals as nw
 import numpy as np
 import numpy.typing as npt
+from scipy.sparse import issparse
 from sklearn.utils.validation import check_array
 
 from evenly._support import TableError
@@ -36,6 +37,8 @@ class TableColumn:
         if isinstance(self.native, np.ndarray):
             return _array_storage(self.native)
         dtype = self.native.dtype
+        if self.native.null_count() == len(self.native) and not dtype.is_numeric():
+            return "text"  # a text column without a text
         if dtype == nw.Boolean:
             return "boolean"
         if dtype.is_integer():
@@ -57,10 +60,13 @@ class TableColumn:
 
     @cached_property
     def categories(self) -> list[Any] | None:
-        """The declared classes in their order, if the type declares them."""
-        if isinstance(self.native, np.ndarray) or self.native.dtype not in (nw.Categorical, nw.Enum):
+        """The declared classes in their order, if the type declares them (pandas categories, Polars enumerations)."""
+        if isinstance(self.native, np.ndarray):
             return None
-        return list(self.native.cat.get_categories().to_list())
+        native = nw.to_native(self.native)
+        if hasattr(native, "cat") and hasattr(native.dtype, "categories") and _is_pandas_like(self.native):
+            return list(native.cat.categories)
+        return list(self.native.dtype.categories) if isinstance(self.native.dtype, nw.Enum) else None
 
     @property
     def ordered(self) -> bool:
@@ -98,7 +104,7 @@ class TableColumn:
             distinct = native.drop_nulls().unique(maintain_order=True)
             codes = native.replace_strict(distinct, range(len(distinct)), default=-1, return_dtype=int)
             return codes.fill_null(-1).to_numpy(), distinct.to_list()
-        return _factorize_objects(np.asarray(self.native.to_list() + [None], dtype=object)[:-1])
+        return _factorize_objects(np.asarray([*self.native.to_list(), None], dtype=object)[:-1])
 
 
 def _is_pandas_like(series: Any) -> bool:
@@ -180,6 +186,10 @@ def open_table(table: Any, *, estimator: str = "LipschitzScaler") -> Table:
     Traceback (most recent call last):
     ValueError: Expected 2D array, got 1D array instead: ...
     """
+    if table is None or (isinstance(table, (str, bytes, Mapping)) and not issparse(table)):
+        raise TableError(f"a {type(table).__name__}", "expected a dataframe or a two-dimensional array")
+    if hasattr(table, "iloc") and hasattr(table, "columns"):
+        _refuse_duplicates(list(table.columns))  # Narwhals would refuse them in its own words
     frame = nw.from_native(table, pass_through=True, eager_only=False)
     if isinstance(frame, nw.LazyFrame):
         raise TableError("a lazy frame", "expected a table in memory", "collect it first")
@@ -203,31 +213,37 @@ def _text(label: Any) -> str:
     return label if isinstance(label, str) else str(label)
 
 
+def _refuse_duplicates(labels: list[Any]) -> list[str]:
+    texts = [_text(label) for label in labels]
+    if len(set(texts)) < len(texts):
+        twice = next(text for j, text in enumerate(texts) if text in texts[:j])
+        raise TableError("the name more than once", "expected names to differ", "rename one", column=twice)
+    return texts
+
+
 def _open_frame(frame: nw.DataFrame[Any], native: Any) -> Table:
     labels = list(native.columns) if hasattr(native, "iloc") else list(frame.columns)
-    texts = [_text(label) for label in labels]
-    twice = sorted({text for text in texts if texts.count(text) > 1})
-    if twice:
-        raise TableError("the name more than once", "expected names to differ", "rename one", column=twice[0])
+    texts = _refuse_duplicates(labels)
     if texts != labels:
         frame = _rename(native)
     n_rows, n_columns = frame.shape
     if n_columns == 0:
-        raise TableError(
-            f"0 feature(s) (shape=({n_rows}, 0)) while a minimum of 1 is required", "expected columns"
-        )
+        raise TableError(f"0 feature(s) (shape=({n_rows}, 0)) while a minimum of 1 is required", "expected columns")
     if n_rows == 0:
         raise TableError("0 rows (n_samples=0)", "expected at least 1 row", "is the file empty?")
     columns = [TableColumn(text, frame[text]) for text in texts]
     return Table(columns, labels, n_rows, frame.implementation.name.lower(), native, frame)
 
 
-def select(table: Table, labels: Sequence[Hashable]) -> tuple[list[TableColumn], list[Hashable]]:
+def select(
+    table: Table, labels: Sequence[Hashable], *, by_position: bool = False
+) -> tuple[list[TableColumn], list[Hashable]]:
     """Find the columns of a fitted table in a new one: by label in a dataframe, by position in an array.
 
-    Returns the columns in the fitted order and the labels that the fitted table did not have.
+    A table that was fitted as an array has no labels to look for. Returns the columns in the fitted order and the
+    labels that the fitted table did not have.
     """
-    if table.container == "numpy":
+    if table.container == "numpy" or (by_position and len(table.columns) == len(labels)):
         return table.columns, []
     where = {label: j for j, label in enumerate(table.labels)}
     absent = [label for label in labels if label not in where]
@@ -282,7 +298,7 @@ def build_table(data: Mapping[Any, Any], container: str, like: Any = None) -> An
     import pandas as pd
 
     index = getattr(like, "index", None)
-    frame = pd.DataFrame({j: column for j, column in enumerate(data.values())}, index=index, copy=False)
+    frame = pd.DataFrame(dict(enumerate(data.values())), index=index, copy=False)
     frame.columns = pd.Index(list(data))
     return frame
 
@@ -302,7 +318,9 @@ def _polars_series(column: Any) -> Any:
     return pl.Series(values=column, nan_to_null=True) if column.dtype.kind == "f" else pl.Series(values=column)
 
 
-def restore_column(values: npt.NDArray[Any], container: str, dtype: str, classes: list[Any] | None, ordered: bool) -> Any:
+def restore_column(
+    values: npt.NDArray[Any], container: str, dtype: str, classes: list[Any] | None, ordered: bool
+) -> Any:
     """Give a column its stored type back: whole numbers, booleans, texts and classes; missing cells stay missing.
 
     A type that cannot hold missing cells gives way to the nearest one that can.
@@ -312,7 +330,9 @@ def restore_column(values: npt.NDArray[Any], container: str, dtype: str, classes
     if values.dtype.kind == "f" and "int" in wants:
         values = np.rint(values)
     if values.dtype.kind == "f" and _is_text(wants):
-        values = np.array([None if gone else f"{v:.17g}" for v, gone in zip(values, missing, strict=True)], dtype=object)
+        values = np.array(
+            [None if gone else f"{v:.17g}" for v, gone in zip(values, missing, strict=True)], dtype=object
+        )
     if container in ("polars", "pyarrow"):
         return _restore_with_narwhals(values, missing, container, dtype, classes)
     if container == "numpy":
@@ -324,8 +344,10 @@ def restore_column(values: npt.NDArray[Any], container: str, dtype: str, classes
         return pd.Categorical(values, categories=classes, ordered=ordered)
     series = pd.Series(values)
     if missing.any() and dtype[0].islower() and wants.startswith(("int", "uint", "bool")) and wants != "boolean":
-        return series.astype(np.float64) if values.dtype.kind == "f" else series
-    return series.astype(dtype)
+        series = series.astype(np.float64) if values.dtype.kind == "f" else series
+    else:
+        series = series.astype(dtype)
+    return series.array  # without an index of its own, which would not be the table's
 
 
 def _is_text(dtype: str) -> bool:
@@ -335,9 +357,8 @@ def _is_text(dtype: str) -> bool:
 def _restore_with_narwhals(
     values: npt.NDArray[Any], missing: npt.NDArray[np.bool_], container: str, dtype: str, classes: list[Any] | None
 ) -> Any:
-    backend = nw.Implementation.from_string(container)
     cells = [None if gone else v for v, gone in zip(values.tolist(), missing, strict=True)]
     name = dtype.partition("(")[0]
     wanted: Any = nw.Enum(classes) if name == "Enum" and classes else getattr(nw, name, None)
-    series = nw.new_series("", cells, backend=backend)
+    series = nw.new_series("", cells, backend="polars" if container == "polars" else "pyarrow")
     return nw.to_native(series.cast(wanted) if wanted is not None and wanted not in (nw.Object, nw.Decimal) else series)

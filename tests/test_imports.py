@@ -1,0 +1,121 @@
+"""The rooms import only upwards, packages only where they belong, and the core loads nothing heavy."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import evenly
+
+SOURCE = Path(evenly.__file__).parent
+
+ORDER = [
+    "_version",
+    "_support",
+    "arrays",
+    "likelihoods",
+    "custom",
+    "files",
+    "tables",
+    "schema",
+    "statistics",
+    "tricks",
+    "smoothness",
+    "scaling",
+    "recover",
+    "scaler",
+    "plots",
+    "cli",
+]
+"""A room imports only rooms before it. `__init__` names what is public."""
+
+CORE = {"numpy", "scipy", "sklearn", "narwhals", "pydantic"}
+ALLOWED = {
+    # Special functions and array libraries; JAX and PyTorch arrive through `require`.
+    "arrays": {"numpy", "scipy", "narwhals"},
+    "likelihoods": {"numpy"},
+    "custom": {"numpy", "scipy"},
+    "files": {"numpy", "pandas", "polars"},
+    "tables": {"numpy", "scipy", "narwhals", "sklearn", "pandas", "polars", "pyarrow"},
+    "schema": {"numpy", "pydantic"},
+    "statistics": {"numpy", "narwhals"},
+    "tricks": {"numpy", "scipy"},
+    "smoothness": {"numpy", "scipy"},
+    "scaling": {"numpy", "scipy"},
+    "recover": set(),
+    "scaler": {"numpy", "narwhals", "sklearn"},
+    "plots": {"numpy"},
+    "cli": {"typer", "rich"},
+}
+
+
+def imported(path: Path) -> set[str]:
+    names = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names.add(node.module)
+    return names
+
+
+ROOMS = sorted(path.stem for path in SOURCE.glob("*.py") if path.stem != "__init__")
+
+
+def test_every_room_has_a_place():
+    assert set(ROOMS) == set(ORDER)
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_rooms_import_only_rooms_before_them(room):
+    own = {name.partition(".")[2] for name in imported(SOURCE / f"{room}.py") if name.partition(".")[0] == "evenly"}
+    assert own <= set(ORDER[: ORDER.index(room)])
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_packages_are_imported_only_where_they_belong(room):
+    outside = {name.partition(".")[0] for name in imported(SOURCE / f"{room}.py")} - set(sys.stdlib_module_names)
+    assert outside - {"evenly"} <= ALLOWED.get(room, set())
+
+
+def run(code: str) -> str:
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_importing_evenly_loads_neither_jax_nor_matplotlib():
+    code = (
+        "import sys, evenly, evenly.scaler; evenly.LipschitzScaler;"
+        "print([m for m in ('jax', 'matplotlib', 'torch', 'polars', 'typer') if m in sys.modules])"
+    )
+    assert run(code).strip() == "[]"
+
+
+def test_the_scaler_works_with_the_core_alone():
+    """Without pandas, Polars or any extra: an array in, an array and a record array out."""
+    code = """
+import sys
+class Absent:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in ("pandas", "polars", "pyarrow", "jax", "torch", "matplotlib", "typer", "rich"):
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+sys.meta_path.insert(0, Absent())
+import evenly
+heart = evenly.load_heart()
+scaler = evenly.LipschitzScaler(random_state=0).fit(heart)
+print(type(heart).__name__, scaler.transform(heart).shape, len(scaler.summary_), scaler.summary_["outcome"][0])
+"""
+    assert run(code).strip() == "ndarray (303, 23) 23 reached"
+
+
+def test_every_public_name_exists_and_is_documented():
+    for name in evenly.__all__:
+        value = getattr(evenly, name)
+        assert name == "__version__" or value.__doc__
+    with pytest.raises(AttributeError, match="nothing_like_this"):
+        evenly.nothing_like_this  # noqa: B018  (the access itself is the test)
