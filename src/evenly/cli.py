@@ -1,6 +1,7 @@
 """The command `evenly`: parsing and printing only."""
 
 # No `from __future__ import annotations` here: Typer reads the annotations, which name what a function imports.
+import io
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -61,48 +62,60 @@ def _app() -> Any:
 
 def _demo(out: Path, method: str, seed: int) -> None:
     from rich.console import Console
-    from rich.table import Table
 
-    from evenly.files import load_heart
+    from evenly.files import load_heart, write_bytes
     from evenly.plots import plot_smoothness
     from evenly.scaler import LipschitzScaler
 
     console = Console()
     heart = load_heart()
     scaler = LipschitzScaler(method, random_state=seed).fit(heart)
-    summary = scaler.summary_
     n_columns = len(scaler.schema_.columns)
     console.print(f"The embedded table: {heart.shape[0]} heart patients, {n_columns} columns of mixed kinds.\n")
-    shown = Table(title=f"What {method} does to each feature (target {scaler.target_:.4g})", title_justify="left")
-    for name in summary.columns:
-        numeric = name in ("smoothness_before", "scale", "smoothness_after")
-        shown.add_column(name.replace("_", " "), justify="right" if numeric else "left", overflow="fold")
-    for row in zip(*(summary[name] for name in summary.columns), strict=True):
-        shown.add_row(*(f"{cell:.4g}" if isinstance(cell, float) else str(cell) for cell in row))
-    console.print(shown)
-    _verdict(console, scaler)
-    out.mkdir(parents=True, exist_ok=True)
+    totals = _show_summary(console, scaler)
+    loud, quiet = max(totals, key=lambda c: totals[c][0]), min(totals, key=lambda c: totals[c][0])
+    before, after = (max(t[i] for t in totals.values()) / min(t[i] for t in totals.values()) for i in (0, 1))
+    console.print(
+        f"Before, the log-likelihood of {loud!r} is {before:,.0f} times as curved as that of {quiet!r}: gradient "
+        f"training would listen to the first and overlook the second.\nAfter, the largest ratio between two columns "
+        f"is {after:,.2f}."
+    )
     picture, schema = out / "smoothness.png", out / "schema.json"
-    plot_smoothness(scaler).figure.savefig(picture, dpi=150)
+    drawn = io.BytesIO()
+    plot_smoothness(scaler).figure.savefig(drawn, format="png", dpi=150)
+    write_bytes(picture, drawn.getvalue())
     scaler.schema_.save(schema)
     console.print(f"\nPicture: {picture}\nSchema, to edit by hand: {schema}")
 
 
-def _verdict(console: Any, scaler: Any) -> None:
-    """Say in one sentence what a newcomer should see."""
+def _show_summary(console: Any, scaler: Any) -> dict[str, tuple[float, float]]:
+    """Print the summary, a line a feature below its column; return each column's smoothness before and after."""
+    from rich.markup import escape
+    from rich.table import Table
+
+    title = f"Smoothness of each log-likelihood before and after {scaler.method}, target {scaler.target_:.4g}"
+    shown = Table(title=title, title_justify="left", box=None, padding=(0, 2, 0, 0), header_style="bold")
+    for name in ("column", "kind", "likelihood", "before", "scale", "after", "outcome"):
+        numeric = name in ("before", "scale", "after")
+        shown.add_column(name, justify="right" if numeric else "left", no_wrap=name != "column", overflow="fold")
     summary = scaler.summary_
-    totals: dict[str, list[float]] = {}
-    for column, before, after in zip(
-        summary["column"], summary["smoothness_before"], summary["smoothness_after"], strict=True
-    ):
-        total = totals.setdefault(str(column), [0.0, 0.0])
-        total[0] += float(before)
-        total[1] += float(after)
-    loud, quiet = max(totals, key=lambda c: totals[c][0]), min(totals, key=lambda c: totals[c][0])
-    ratio = totals[loud][0] / totals[quiet][0]
-    after = [total[1] for total in totals.values()]
-    console.print(
-        f"\nBefore, the log-likelihood of {loud!r} is {ratio:,.0f} times as curved as that of {quiet!r}: gradient "
-        f"training would listen to the first and overlook the second.\nAfter, the largest ratio between two columns is "
-        f"{max(after) / min(after):,.2f}."
-    )
+    rows: dict[str, list[tuple[Any, ...]]] = {}
+    for row in zip(*(list(summary[name]) for name in summary.columns), strict=True):
+        rows.setdefault(str(row[0]), []).append(row)
+    totals = {}
+    for column, features in rows.items():
+        before, after = (sum(float(row[i]) for row in features) for i in (4, 6))
+        totals[column] = (before, after)
+        first = features[0]
+        if len(features) == 1:
+            shown.add_row(
+                escape(column), first[2], first[3], f"{before:.4g}", f"{first[5]:.4g}", f"{after:.4g}", first[7]
+            )
+            continue
+        shown.add_row(escape(column), first[2], "", f"{before:.4g}", "", f"{after:.4g}", "")
+        for row in features:
+            label = "  " + escape(str(row[1]).removeprefix(column))
+            shown.add_row(label, "", row[3], f"{row[4]:.4g}", f"{row[5]:.4g}", f"{row[6]:.4g}", row[7], style="dim")
+    console.print(shown)
+    console.print()
+    return totals

@@ -14,7 +14,7 @@ from evenly._support import TableError
 
 
 def write_text(path: str | Path, text: str) -> None:
-    """Write a text file so that a reader sees the old content or the new, never half of it.
+    """Write a text file, all or nothing.
 
     Examples
     --------
@@ -23,12 +23,17 @@ def write_text(path: str | Path, text: str) -> None:
     ...     (Path(folder) / "a.txt").read_text()
     'all of it'
     """
+    write_bytes(path, text.encode("utf-8"))
+
+
+def write_bytes(path: str | Path, content: bytes) -> None:
+    """Write a file so that a reader sees the old content or the new, never half of it."""
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
         os.chmod(temporary, 0o666 & ~_umask())
         os.replace(temporary, path)
     except BaseException:
