@@ -540,7 +540,8 @@ class LogNormal(_Powers):
         return NORMAL.fit_terms(means, Pivot(math.log(pivot.unit)))
 
     def repivot(self, means: Array, old: Pivot, new: Pivot) -> Array:
-        return _affine(means, 1.0, math.log(old.unit / new.unit))
+        change = (old.unit - new.unit) / new.unit
+        return _affine(means, 1.0, float(log_ratio(np.asarray(change), np.asarray(old.unit / new.unit))))
 
     def scale_data(self, x: Any, scale: Any) -> Any:
         return x**scale
@@ -567,9 +568,9 @@ class LogNormal(_Powers):
         return namespace(natural).exp(NORMAL.sample(rng, natural, shape))
 
 
-def _repivot_gap(means: Array, ratio: float) -> Array:
-    """Means of (u', excess(u')) from those of (u, excess(u)), for 1 + u' = ratio (1 + u)."""
-    change = ratio - 1.0
+def _repivot_gap(means: Array, old: float, new: float) -> Array:
+    """Means of (u', excess(u')) from those of (u, excess(u)), for 1 + u' = (1 + u) old / new."""
+    ratio, change = old / new, (old - new) / new  # ratio - 1 would have lost what two close pivots differ by
     first = change + ratio * means[..., 0]
     second = float(excess(np.asarray(change), math.log(ratio))) + change * means[..., 0] + means[..., 1]
     return namespace(means).stack([first, second])
@@ -643,7 +644,7 @@ class Gamma(_Multiplied):
         return self.to_natural(namespace(means).stack([*_fit_gamma(means)]))
 
     def repivot(self, means: Array, old: Pivot, new: Pivot) -> Array:
-        return _repivot_gap(means, old.unit / new.unit)
+        return _repivot_gap(means, old.unit, new.unit)
 
     def mean(self, natural: Array) -> Array:
         return (natural[..., 0] + 1.0) / -natural[..., 1]
@@ -722,7 +723,7 @@ class InverseGamma(_Multiplied):
         return self.to_natural(namespace(means).stack([*_fit_gamma(means)]))
 
     def repivot(self, means: Array, old: Pivot, new: Pivot) -> Array:
-        return _repivot_gap(means, new.unit / old.unit)
+        return _repivot_gap(means, new.unit, old.unit)
 
     def mean(self, natural: Array) -> Array:
         xp = namespace(natural)
@@ -801,10 +802,10 @@ class InverseGaussian(_Multiplied):
         return self.to_natural(namespace(means).stack([1.0 + u, (1.0 + u) * _inverse(ratio)]))
 
     def repivot(self, means: Array, old: Pivot, new: Pivot) -> Array:
-        ratio = old.unit / new.unit
-        change = ratio - 1.0
+        ratio, change = old.unit / new.unit, (old.unit - new.unit) / new.unit
         first = change + ratio * means[..., 0]
-        second = change**2 / ratio + (ratio - 1.0 / ratio) * means[..., 0] + means[..., 1] / ratio
+        # (ratio - 1/ratio) = change (1 + 1/ratio)
+        second = change**2 / ratio + change * (1.0 + 1.0 / ratio) * means[..., 0] + means[..., 1] / ratio
         return namespace(means).stack([first, second])
 
     def mean(self, natural: Array) -> Array:

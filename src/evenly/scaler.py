@@ -37,6 +37,7 @@ from evenly.schema import (
     complete,
     decode,
     encode,
+    encode_counts,
     infer_column,
     look,
     pick,
@@ -44,6 +45,7 @@ from evenly.schema import (
 from evenly.statistics import (
     ColumnStatistics,
     Request,
+    from_counts,
     measure_counts,
     measure_frame,
     measure_values,
@@ -220,6 +222,9 @@ class LipschitzScaler(TransformerMixin, BaseEstimator):  # type: ignore[misc]  #
                 return None
             fresh = TableColumn(stored.name, stored.native)
             family = self._family(column)
+            counts = encode_counts(column, facts) if facts is not None and not family.scalable else None
+            if counts is not None:
+                return from_counts(counts)
             if facts is None and not column.has_classes:
                 facts = look(fresh, column.missing)
             values, unknown = encode(column, fresh)

@@ -522,10 +522,15 @@ def _decide_numbers(cells: TableColumn, facts: Facts) -> tuple[str, str]:
             if few
             else ("real", "whole numbers, some negative")
         )
-    spread = float(np.nanvar(facts.numbers)) if high < 1e150 and facts.numbers is not None else np.inf
-    if spread > MOST_OVERDISPERSION * facts.mean:
+    if _variance(facts) > MOST_OVERDISPERSION * facts.mean:
         return "positive", "whole numbers, spread too wide for a count"
     return "count", f"whole numbers {low:g} to {high:g}"
+
+
+def _variance(facts: Facts) -> float:
+    assert facts.numbers is not None
+    with np.errstate(over="ignore"):
+        return sum(float(((block - facts.mean) ** 2).sum()) for block in blocks(facts.numbers)) / facts.n
 
 
 def _is_identifier(cells: TableColumn, facts: Facts) -> bool:
@@ -620,6 +625,19 @@ def encode(column: Column, cells: TableColumn) -> tuple[Floats, list[Any]]:
     return lookup[codes], unknown
 
 
+def encode_counts(column: Column, facts: Facts) -> dict[float, int] | None:
+    """Return the counts of a discrete column's values or codes, if the look at it counted them."""
+    if facts.distinct is None or facts.counts is None:
+        return None
+    codes: Sequence[float | None] = facts.distinct
+    if column.has_classes:
+        known = {str(value): float(k) for k, value in enumerate(column.classes or ())}
+        codes = [known.get(str(v), None if isinstance(v, str) else _code_of_number(column, v)) for v in facts.distinct]
+    if any(code is None for code in codes):
+        return None
+    return {float(code): int(n) for code, n in zip(codes, facts.counts, strict=True) if code is not None}
+
+
 def _text_classes(column: Column) -> bool:
     return any(_number(value) is None and not isinstance(value, bool) for value in column.classes or ())
 
@@ -633,16 +651,17 @@ def _code_of_number(column: Column, value: float | None) -> float | None:
 
 def _encode_numbers(column: Column, numbers: Floats) -> tuple[Floats, list[Any]]:
     pairs = [(float(v) if isinstance(v, bool) else _number(v), k) for k, v in enumerate(column.classes or ())]
-    pairs = [(value, k) for value, k in pairs if value is not None]
-    if not pairs:
-        return np.full(len(numbers), np.nan), list(np.unique(numbers[~np.isnan(numbers)]))
-    values = np.array([value for value, _ in pairs])
-    order = np.argsort(values)
-    values, codes = values[order], np.array([k for _, k in pairs], np.float64)[order]
-    where = np.minimum(np.searchsorted(values, numbers), len(values) - 1)
-    hit = values[where] == numbers
-    unknown = np.unique(numbers[~hit & ~np.isnan(numbers)])
-    return np.where(hit, codes[where], np.nan), [_plain(value) for value in unknown]
+    ordered = sorted((value, k) for value, k in pairs if value is not None)
+    values = np.array([value for value, _ in ordered] or [np.nan])
+    codes = np.array([k for _, k in ordered] or [0], np.float64)
+    encoded, unknown = np.empty(len(numbers)), set()
+    for start in range(0, len(numbers), BLOCK):
+        block = numbers[start : start + BLOCK]
+        where = np.minimum(np.searchsorted(values, block), len(values) - 1)
+        hit = values[where] == block
+        encoded[start : start + BLOCK] = np.where(hit, codes[where], np.nan)
+        unknown.update(block[~hit & ~np.isnan(block)].tolist())
+    return encoded, sorted(unknown)
 
 
 def decode(column: Column, numbers: Floats) -> npt.NDArray[Any]:

@@ -15,7 +15,7 @@ import narwhals as nw
 import numpy as np
 
 from evenly.likelihoods import LOG_NORMAL, NORMAL, Likelihood, LogNormal, Pivot
-from evenly.schema import Column, blocks
+from evenly.schema import BLOCK, Column, blocks
 from evenly.tables import Floats
 
 
@@ -164,18 +164,24 @@ def prepare(column: Column, values: Any) -> Any:
 
 def measure_counts(values: Floats) -> ColumnStatistics:
     """Count the values of a discrete column (codes, or whole numbers)."""
-    seen = values[~np.isnan(values)]
-    if not len(seen):
+    counts: dict[float, int] = {}
+    for block in blocks(values):
+        if len(block) and block.min() >= 0.0 and block.max() < BLOCK:
+            counted = np.bincount(block.astype(np.intp))
+            distinct = np.flatnonzero(counted)
+            counted = counted[distinct]
+        else:
+            distinct, counted = np.unique(block, return_counts=True)
+        for value, count in zip(distinct.tolist(), counted.tolist(), strict=True):
+            counts[float(value)] = counts.get(float(value), 0) + count
+    return from_counts(counts)
+
+
+def from_counts(counts: dict[float, int]) -> ColumnStatistics:
+    """Return the statistics of a discrete column whose values were counted."""
+    if not counts:
         return ColumnStatistics(0, 0.0, 0.0, counts={})
-    low, high = float(seen.min()), float(seen.max())
-    if low >= 0.0 and high < 1e6:
-        counted = np.bincount(seen.astype(np.intp))
-        distinct = np.flatnonzero(counted)
-        counts = counted[distinct]
-    else:
-        distinct, counts = np.unique(seen, return_counts=True)
-    pairs = {float(v): int(c) for v, c in zip(distinct, counts, strict=True)}
-    return ColumnStatistics(len(seen), low, high, counts=pairs)
+    return ColumnStatistics(sum(counts.values()), min(counts), max(counts), counts=counts)
 
 
 def measure_values(

@@ -90,7 +90,7 @@ class TableColumn:
         return np.asarray(series.to_numpy(), dtype=np.float64)
 
     @cached_property
-    def factorized(self) -> tuple[npt.NDArray[np.intp], list[Any]]:
+    def factorized(self) -> tuple[npt.NDArray[np.integer[Any]], list[Any]]:
         """Codes (-1 where missing) into the list of distinct cells, in order of appearance."""
         if isinstance(self.native, np.ndarray):
             return _factorize_objects(self.native)
@@ -101,9 +101,12 @@ class TableColumn:
             codes, distinct = pd.factorize(native, use_na_sentinel=True)
             return codes, list(distinct)
         if self.native.implementation.is_polars():
-            distinct = native.drop_nulls().unique(maintain_order=True)
-            codes = native.replace_strict(distinct, range(len(distinct)), default=-1, return_dtype=int)
-            return codes.fill_null(-1).to_numpy(), distinct.to_list()
+            import polars as pl
+
+            texts = native.cast(pl.String)
+            distinct = texts.drop_nulls().unique(maintain_order=True)
+            codes = texts.cast(pl.Enum(distinct)).to_physical()  # an enumeration's codes are its places
+            return codes.cast(pl.Int32).fill_null(-1).to_numpy(), distinct.to_list()
         return _factorize_objects(np.asarray([*self.native.to_list(), None], dtype=object)[:-1])
 
 
