@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from scipy.special import polygamma
 
 import evenly
-from evenly.smoothness import ball_smoothness, smoothness
+from evenly.smoothness import ball_smoothness, smoothness_at
 
 PICTURES = Path(__file__).parent / "pictures"
 DPI = 110
@@ -57,7 +57,7 @@ def draw_ball() -> Figure:
     for label, (name, usual, color, style) in STANDARDIZED.items():
         family = evenly.get_likelihood(name)
         natural = family.to_natural(np.array(usual))
-        edge, centre = distance_to_edge(family, natural), smoothness(family, natural)
+        edge, centre = distance_to_edge(family, natural), smoothness_at(family, natural)
         ratios = [ball_smoothness(family, natural, share * edge) / centre for share in shares]
         ax.plot(shares, ratios, color=color, linestyle=style, label=label)
     ax.set_yscale("log")

@@ -76,9 +76,7 @@ def _natural(size: Any) -> np.ndarray:
 def test_the_density_is_scipys(weibull: Likelihood, size: float) -> None:
     reference = stats.weibull_min(SHAPE, scale=size)
     x = reference.ppf([0.01, 0.3, 0.5, 0.9, 0.999])
-    np.testing.assert_allclose(
-        weibull.log_density(x, _natural(size)), reference.logpdf(x), rtol=1e-13, atol=1e-13
-    )
+    np.testing.assert_allclose(weibull.log_density(x, _natural(size)), reference.logpdf(x), rtol=1e-13, atol=1e-13)
 
 
 def test_mean_statistics_and_fisher_are_the_closed_forms(weibull: Likelihood) -> None:
@@ -97,9 +95,7 @@ def test_fit_is_the_closed_form(weibull: Likelihood, size: float) -> None:
     x = stats.weibull_min(SHAPE, scale=size).rvs(200, random_state=np.random.default_rng(1))
     target = np.mean(x**SHAPE, keepdims=True)
     np.testing.assert_allclose(weibull.fit(target), -1.0 / target, rtol=1e-13)
-    np.testing.assert_allclose(
-        weibull.fit(np.stack([target, 2.0 * target])), [-1 / target, -0.5 / target], rtol=1e-13
-    )
+    np.testing.assert_allclose(weibull.fit(np.stack([target, 2.0 * target])), [-1 / target, -0.5 / target], rtol=1e-13)
 
 
 def test_terms_are_the_statistics_whatever_the_pivot(weibull: Likelihood) -> None:
@@ -240,12 +236,8 @@ def test_jax_and_torch_arrays_give_the_same_numbers(gamma: Likelihood) -> None:
     torch, jax = pytest.importorskip("torch"), pytest.importorskip("jax")
     x = np.array([0.2, 1.0, 3.0])
     tensors = torch.as_tensor(ROWS)
-    np.testing.assert_allclose(
-        gamma.fisher(tensors).numpy(), gamma.fisher(ROWS), rtol=1e-8
-    )  # PyTorch's trigamma
-    np.testing.assert_allclose(
-        gamma.mean_statistics(tensors).numpy(), gamma.mean_statistics(ROWS), rtol=1e-12
-    )
+    np.testing.assert_allclose(gamma.fisher(tensors).numpy(), gamma.fisher(ROWS), rtol=1e-8)  # PyTorch's trigamma
+    np.testing.assert_allclose(gamma.mean_statistics(tensors).numpy(), gamma.mean_statistics(ROWS), rtol=1e-12)
     with jax.enable_x64(True):
         arrays = jax.numpy.asarray(ROWS)
         np.testing.assert_allclose(jax.jit(gamma.fisher)(arrays), gamma.fisher(ROWS), rtol=1e-12)
@@ -275,9 +267,7 @@ def test_terms_run_on_a_table_engine(gamma: Likelihood) -> None:
     polars, nw = pytest.importorskip("polars"), pytest.importorskip("narwhals")
     x = np.array([0.5, 1.0, 4.0])
     table = nw.from_native(polars.DataFrame({"x": x}))
-    got = table.select(
-        *[term.mean().alias(str(i)) for i, term in enumerate(gamma.terms(nw.col("x"), Pivot()))]
-    )
+    got = table.select(*[term.mean().alias(str(i)) for i, term in enumerate(gamma.terms(nw.col("x"), Pivot()))])
     np.testing.assert_allclose(got.to_numpy()[0], gamma.statistics(x).mean(0), rtol=1e-15)
 
 

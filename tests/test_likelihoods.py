@@ -147,9 +147,7 @@ def moments(case: Case) -> tuple[np.ndarray, np.ndarray]:
     if case.discrete:
         low, high = case.reference.support()
         reach = 12.0 * case.reference.std() + 30.0
-        x = np.arange(
-            max(low, np.floor(case.reference.mean() - reach)), min(high, case.reference.mean() + reach) + 1.0
-        )
+        x = np.arange(max(low, np.floor(case.reference.mean() - reach)), min(high, case.reference.mean() + reach) + 1.0)
         weights = case.reference.pmf(x)
     else:
         # x = quantile(Phi(t)): the trapezoidal rule gains digits exponentially in t; 1e-15 lies beyond +-8.
@@ -270,9 +268,7 @@ def test_log_density_keeps_its_digits(name: str, usual: tuple[float, ...], x: li
 def test_mean_statistics_is_the_gradient_of_the_log_partition(case: Case) -> None:
     likelihood, natural = case.likelihood, case.natural
     got = likelihood.mean_statistics(natural)
-    numeric, steps = slopes(
-        likelihood.log_partition, natural, likelihood.natural_bounds, likelihood.fisher(natural)
-    )
+    numeric, steps = slopes(likelihood.log_partition, natural, likelihood.natural_bounds, likelihood.fisher(natural))
     noise = 8.0 * EPS * np.abs(likelihood.log_partition(natural)) / steps
     assert np.all(np.abs(got - numeric) <= noise + 1e-7 * np.abs(got))
 
@@ -404,9 +400,7 @@ def test_discrete_families_are_not_scaled(case: Case) -> None:
 def test_a_whole_number_is_a_scale_too(case: Case) -> None:
     likelihood = case.likelihood
     assert np.array_equal(likelihood.factors(2), likelihood.factors(2.0))
-    assert np.array_equal(
-        likelihood.scale_natural(case.natural, 2), likelihood.scale_natural(case.natural, 2.0)
-    )
+    assert np.array_equal(likelihood.scale_natural(case.natural, 2), likelihood.scale_natural(case.natural, 2.0))
     assert np.array_equal(likelihood.unscale_usual(case.usual, 2), likelihood.unscale_usual(case.usual, 2.0))
 
 
@@ -1008,9 +1002,7 @@ def test_likelihoods_are_found_by_name() -> None:
 
 
 def test_a_wrong_name_is_answered_with_the_right_ones() -> None:
-    with pytest.raises(
-        TableError, match=r"got the likelihood 'gama', but expected one of normal, .*categorical"
-    ):
+    with pytest.raises(TableError, match=r"got the likelihood 'gama', but expected one of normal, .*categorical"):
         get_likelihood("gama")
 
 

@@ -23,7 +23,7 @@ from evenly import EvenlyWarning, LipschitzScaler, Schema, Support, TableError, 
 from evenly.likelihoods import BERNOULLI, LOG_NORMAL, NORMAL, POISSON
 from evenly.scaler import SUMMARY_COLUMNS
 from evenly.scaling import METHODS
-from evenly.smoothness import smoothness
+from evenly.smoothness import smoothness_at
 
 HEART = load_heart()
 
@@ -131,7 +131,7 @@ def test_the_scaled_data_have_the_smoothness_that_the_summary_tells():
     for name, family in (("real", NORMAL), ("positive", LOG_NORMAL)):
         data = scaled[name].dropna().to_numpy()
         natural = family.fit(family.statistics(data).mean(axis=0))
-        assert smoothness(family, natural) == pytest.approx(scaler.target_, rel=1e-9)
+        assert smoothness_at(family, natural) == pytest.approx(scaler.target_, rel=1e-9)
 
 
 def test_scaling_twice_changes_nothing():
@@ -213,8 +213,8 @@ def test_bern_features_are_bernoulli_and_none_keeps_codes():
     assert none.summary_["likelihood"].tolist() == ["normal", "log-normal", "poisson", "bernoulli", "categorical"]
     by_name = none.summary_.set_index("column")["smoothness_before"]
     p = table["binary"].mean()
-    assert by_name["binary"] == pytest.approx(smoothness(BERNOULLI, np.array([np.log(p / (1 - p))])))
-    assert by_name["count"] == pytest.approx(smoothness(POISSON, np.log([table["count"].mean()])))
+    assert by_name["binary"] == pytest.approx(smoothness_at(BERNOULLI, np.array([np.log(p / (1 - p))])))
+    assert by_name["count"] == pytest.approx(smoothness_at(POISSON, np.log([table["count"].mean()])))
 
 
 def _names(column: str) -> list[str]:

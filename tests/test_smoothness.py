@@ -35,7 +35,7 @@ from evenly.smoothness import (
     ball_smoothness,
     log_scaled_smoothness,
     scaled_smoothness,
-    smoothness,
+    smoothness_at,
     smoothness_by_parameter,
 )
 
@@ -120,7 +120,7 @@ def test_estimator_sums_the_absolute_covariances_of_the_statistics(
     rows = np.abs(np.array(products) - np.outer(mean, mean)).sum(axis=-1)
     # SciPy integrates to 1.5e-8 of its integrals, which here are at most ten times the covariances.
     assert smoothness_by_parameter(LIKELIHOODS[name], natural) == pytest.approx(rows, rel=2e-7)
-    assert smoothness(LIKELIHOODS[name], natural) == pytest.approx(rows.sum(), rel=2e-7)
+    assert smoothness_at(LIKELIHOODS[name], natural) == pytest.approx(rows.sum(), rel=2e-7)
 
 
 def test_estimator_of_a_categorical_sums_twice_the_variances_of_its_classes() -> None:
@@ -133,7 +133,7 @@ def test_estimator_of_a_categorical_sums_twice_the_variances_of_its_classes() ->
 @given(fitted())
 def test_estimator_is_the_sum_over_its_parameters(case: Fitted) -> None:
     family, natural = case
-    assert smoothness(family, natural) == pytest.approx(smoothness_by_parameter(family, natural).sum(), rel=1e-14)
+    assert smoothness_at(family, natural) == pytest.approx(smoothness_by_parameter(family, natural).sum(), rel=1e-14)
 
 
 # --- what standardizing leaves (the paper's Table 1 and its appendix, corrected) ------------------
@@ -216,7 +216,7 @@ def test_standardizing_a_large_sample_gives_the_closed_forms(
 def test_a_centred_and_standardized_sample_is_three_smooth_as_a_normal() -> None:
     x = np.random.default_rng(4).gamma(0.7, 30.0, 1000)  # of whatever shape
     x = (x - x.mean()) / x.std()
-    assert smoothness(NORMAL, NORMAL.fit(NORMAL.statistics(x).mean(axis=0))) == pytest.approx(3.0, rel=1e-12)
+    assert smoothness_at(NORMAL, NORMAL.fit(NORMAL.statistics(x).mean(axis=0))) == pytest.approx(3.0, rel=1e-12)
 
 
 def test_a_standardized_log_normal_is_a_standardized_normal_in_logs() -> None:
@@ -254,7 +254,9 @@ def test_standardized_gamma_tends_to_one_like_two_over_the_root_of_its_shape() -
 
 def test_standardized_inverse_gaussian_can_be_arbitrarily_large_or_small() -> None:
     # In units of its standard deviation: mean m, shape m^3.
-    totals = [smoothness(INVERSE_GAUSSIAN, natural_of(INVERSE_GAUSSIAN, m, m**3)) for m in (0.01, 0.1, 1.0, 10.0, 1e3)]
+    totals = [
+        smoothness_at(INVERSE_GAUSSIAN, natural_of(INVERSE_GAUSSIAN, m, m**3)) for m in (0.01, 0.1, 1.0, 10.0, 1e3)
+    ]
     assert totals[0] == pytest.approx(2.0 / 0.01**6, rel=1e-3)
     assert totals == sorted(totals, reverse=True)
     # Not below 1: the variance itself is one of the entries.
@@ -282,7 +284,7 @@ def test_standardized_inverse_gamma_explodes_near_two_and_vanishes_far_from_it()
 @given(fitted(), some_scale)
 def test_exact_smoothness_is_the_estimator_of_the_scaled_parameters(case: Fitted, scale: float) -> None:
     family, natural = case
-    direct = smoothness(family, np.asarray(family.scale_natural(natural, np.asarray(scale))))
+    direct = smoothness_at(family, np.asarray(family.scale_natural(natural, np.asarray(scale))))
     # In logs, of at most 60, a rounding of the log is a relative error of 60 roundings.
     assert scaled_smoothness(family, natural, scale) == pytest.approx(direct, rel=1e-12)
 
@@ -307,7 +309,7 @@ def test_the_bound_starts_at_the_estimator_times_the_number_of_parameters(
     family, natural = case
     times = len(family.natural_bounds)
     assert scaled_smoothness(family, natural, 1.0, "paper") == pytest.approx(
-        times * smoothness(family, natural), rel=1e-13
+        times * smoothness_at(family, natural), rel=1e-13
     )
 
 
@@ -523,7 +525,7 @@ def test_ball_smoothness_goes_to_the_estimator_as_the_radius_goes_to_zero(
     case: Fitted,
 ) -> None:
     family, natural = case
-    limit = smoothness(family, natural)
+    limit = smoothness_at(family, natural)
     assert ball_smoothness(family, natural, 0.0) == limit
     for part in (1e-2, 1e-4, 1e-6):
         excess = ball_smoothness(family, natural, part * min(room(family, natural), 1.0)) / limit - 1.0
@@ -536,7 +538,7 @@ def test_ball_smoothness_goes_to_the_estimator_as_the_radius_goes_to_zero(
 def test_ball_smoothness_grows_with_the_radius(ball: Ball, part: float) -> None:
     family, natural, radius = ball
     inner, outer = (ball_smoothness(family, natural, r) for r in (part * radius, radius))
-    assert smoothness(family, natural) <= inner * (1.0 + 1e-12)
+    assert smoothness_at(family, natural) <= inner * (1.0 + 1e-12)
     assert inner <= outer * (1.0 + 1e-9)
 
 

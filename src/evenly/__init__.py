@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from evenly.plots import plot_smoothness
     from evenly.scaler import LipschitzScaler
     from evenly.schema import Column, Schema, infer_schema
-    from evenly.smoothness import ball_smoothness, smoothness
+    from evenly.smoothness import ball_smoothness, smoothness_at
 
 _ROOMS = {
     "_support": ("EvenlyError", "EvenlyWarning", "MissingExtraError", "TableError"),
@@ -25,7 +25,7 @@ _ROOMS = {
     "plots": ("plot_smoothness",),
     "scaler": ("LipschitzScaler",),
     "schema": ("Column", "Schema", "infer_schema"),
-    "smoothness": ("ball_smoothness", "smoothness"),
+    "smoothness": ("ball_smoothness", "smoothness_at"),
 }
 _HOME = {name: room for room, names in _ROOMS.items() for name in names}
 
@@ -46,17 +46,15 @@ __all__ = [
     "infer_schema",
     "load_heart",
     "plot_smoothness",
-    "smoothness",
+    "smoothness_at",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    # `evenly.smoothness` is both a public function and a room; importing the room must not hide the function,
-    # so the function is put into place here once the room is loaded.
     if name not in _HOME:
         raise AttributeError(f"module 'evenly' has no attribute {name!r}")
     value = getattr(import_module(f"evenly.{_HOME[name]}"), name)
-    globals()[name] = value
+    globals()[name] = value  # the next access does not come here
     return value
 
 

@@ -77,7 +77,8 @@ class Outcome(Enum):
     BELOW_FLOOR = (
         "below_floor",
         "no scale reaches this target: the shape's curvature does not depend on the scale. Scaled to 1.1 times the "
-        "least smoothness there is; lower the learning rate or choose another likelihood",
+        "least smoothness there is (an inverse Gaussian, which attains it, to the least itself); lower the learning "
+        "rate or choose another likelihood",
     )
     NO_SPREAD = (
         "no_spread",

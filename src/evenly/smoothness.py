@@ -19,7 +19,7 @@ from evenly.tables import Floats
 Bound = Literal["exact", "paper"]
 
 
-def smoothness(family: Likelihood, natural: Floats) -> float:
+def smoothness_at(family: Likelihood, natural: Floats) -> float:
     """Return the paper's estimator at given parameters: the sum of the absolute entries of the Fisher matrix.
 
     Examples
@@ -27,7 +27,7 @@ def smoothness(family: Likelihood, natural: Floats) -> float:
     A centred, standardized normal is 3-smooth:
 
     >>> from evenly.likelihoods import NORMAL
-    >>> smoothness(NORMAL, NORMAL.to_natural(np.array([0.0, 1.0])))
+    >>> smoothness_at(NORMAL, NORMAL.to_natural(np.array([0.0, 1.0])))
     3.0
     """
     return float(np.abs(family.fisher(natural)).sum())
@@ -85,7 +85,7 @@ def ball_smoothness(family: Likelihood, natural: Floats, radius: float) -> float
     natural = np.asarray(natural, np.float64)
     low, high = np.transpose(family.natural_bounds)
     if radius == 0.0:
-        return smoothness(family, natural)
+        return smoothness_at(family, natural)
     if (natural - radius <= low).any() or (natural + radius >= high).any():
         return float("inf")
     box = [(value - radius, value + radius) for value in natural]
