@@ -125,6 +125,14 @@ def test_what_is_no_table_is_a_clear_error(table, message):
         LipschitzScaler().fit(table)
 
 
+@pytest.mark.parametrize("kind", ["real", "positive", "count", "binary", "categorical", "ordinal"])
+def test_a_declared_column_without_data_is_no_data(kind):
+    with pytest.warns(EvenlyWarning, match="no_data: 'c'"):
+        scaler = LipschitzScaler(kinds={"c": kind}, random_state=0).fit(with_column(np.nan))
+    assert scaler.summary_.set_index("column").loc["c", "outcome"] == "no_data"
+    assert scaler.transform(with_column(np.nan))["c"].isna().all()
+
+
 def test_one_row_and_one_column():
     with pytest.warns(EvenlyWarning, match="constant: 'a', 'b'"):
         scaler = LipschitzScaler(random_state=0).fit(BASE.head(1))

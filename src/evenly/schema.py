@@ -396,6 +396,8 @@ def infer_column(
         return column
     if column.has_classes:
         column.classes = _classes(cells, facts)
+        if not column.classes:
+            return Column(name=cells.name, kind="ignore", note=NO_DATA)
         if column.kind == "binary" and len(column.classes) > 2:
             raise TableError(
                 f"{len(column.classes)} classes",
