@@ -10,7 +10,7 @@ import pytest
 
 @pytest.fixture(scope="session")
 def data_directory() -> Path:
-    """The folder of the six UCI data sets: EVENLY_DATA, or `shared/uci` beside the repository.
+    """The folder of the six UCI data sets: EVENLY_DATA, or else `../shared/uci`, beside the checkout.
 
     They are no part of the project, so tests that need them are skipped where they are not.
     """

@@ -72,7 +72,8 @@ OUTCOMES = {
     "free text": (with_column([f"she said that number {i} was fine" for i in range(N)]), "passed_through"),
     "lists": (with_column([[1]] * N), "passed_through"),
     "bytes": (with_column([b"x", b"y"] * (N // 2)), "passed_through"),
-    "decimals": (with_column([decimal.Decimal("1.5"), decimal.Decimal("2.5")] * (N // 2)), "passed_through"),
+    "decimals": (with_column([decimal.Decimal("1.5"), decimal.Decimal("2.5")] * (N // 2)), "reached"),
+    "postal codes": (with_column(["02139", "10115", "02139", "75001"] * (N // 4)), "reached"),
 }
 
 
@@ -194,6 +195,13 @@ def test_arrow_chunks_are_one_column():
     scaled = LipschitzScaler("lip-none").fit_transform(table)
     assert scaled.num_rows == 4
     assert scaled["a"].null_count == 1
+
+
+def test_an_arrow_record_batch_is_a_table():
+    batch = pa.record_batch({"a": [1.5, 2.5, 4.0]})
+    scaled = LipschitzScaler("lip-none").fit_transform(batch)
+    assert isinstance(scaled, pa.Table)
+    assert scaled.column_names == ["a"]
 
 
 def test_an_error_survives_pickling():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import pickle
 import sys
 from typing import Any
 
@@ -314,3 +315,73 @@ def test_without_jax_the_message_names_the_extra(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setitem(sys.modules, "jax", None)
     with pytest.raises(MissingExtraError, match=r'pip install "evenly\[models\]"'):
         define_likelihood("weibull", **WEIBULL)
+
+
+# --- what a definition carries ------------------------------------------------------------------------------
+
+
+def _gamma_statistics(x: Any, xp: Any) -> tuple[Any, ...]:
+    return xp.log(x), x
+
+
+def _gamma_log_base(x: Any, xp: Any) -> Any:
+    return 0.0 * x
+
+
+def _gamma_log_partition(natural: Any, xp: Any) -> Any:
+    return xp.gammaln(natural[..., 0] + 1.0) - (natural[..., 0] + 1.0) * xp.log(-natural[..., 1])
+
+
+def _gamma_factors(scale: Any, xp: Any) -> tuple[Any, ...]:
+    return 1.0 + 0.0 * scale, scale
+
+
+def test_a_likelihood_of_module_level_functions_can_be_pickled() -> None:
+    made = define_likelihood(
+        "my-gamma",
+        support=Support(0.0),
+        statistics=_gamma_statistics,
+        log_base=_gamma_log_base,
+        log_partition=_gamma_log_partition,
+        factors=_gamma_factors,
+    )
+    natural = made.fit(np.array([0.1, 1.5]))  # compiles derivatives
+    again = pickle.loads(pickle.dumps(made))
+    assert np.array_equal(again.fit(np.array([0.1, 1.5])), natural)
+    assert np.array_equal(again.fisher(natural), made.fisher(natural))
+    assert again.scale_data(3.0, 2.0) == 6.0
+    assert (again.name, again.support, again.natural_bounds) == (made.name, made.support, made.natural_bounds)
+
+
+def test_outside_its_support_the_log_density_is_minus_infinity(gamma: Likelihood) -> None:
+    natural = np.array([1.5, -1.7])
+    x = np.array([-1.0, 0.0, 2.0, np.inf, np.nan])
+    expected = stats.gamma(2.5, scale=1 / 1.7).logpdf(2.0)
+    np.testing.assert_allclose(gamma.log_density(x, natural), [-np.inf, -np.inf, expected, -np.inf, np.nan], rtol=1e-13)
+
+
+def test_a_scaling_by_powers_is_noticed(gamma: Likelihood, normal: Likelihood) -> None:
+    assert not gamma.in_logs
+    assert not normal.in_logs
+    log_normal = define_likelihood(
+        "my-log-normal",
+        support=Support(0.0),
+        statistics=lambda x, xp: NORMAL["statistics"](xp.log(x), xp),
+        log_base=lambda x, xp: NORMAL["log_base"](x, xp) - xp.log(x),
+        log_partition=NORMAL["log_partition"],
+        factors=NORMAL["factors"],
+        scale_data=lambda x, scale, xp: x**scale,
+    )
+    assert log_normal.in_logs
+
+
+def test_tensors_with_gradients_and_in_single_precision_are_taken(gamma: Likelihood) -> None:
+    torch = pytest.importorskip("torch")
+    natural = torch.tensor([[1.5, -1.7]], dtype=torch.float32, requires_grad=True)
+    for got in (
+        gamma.mean(natural),
+        gamma.sample(torch.Generator().manual_seed(1), natural, (3,)),
+        gamma.fit(gamma.mean_statistics(natural)),
+        gamma.unscale_natural(natural, 1.0 / 3.0),
+    ):
+        assert got.dtype == torch.float32

@@ -34,6 +34,9 @@ from evenly.likelihoods import (
     get_likelihood,
     log_ratio,
 )
+from evenly.recover import recover_column
+from evenly.schema import Column
+from evenly.tricks import Feature
 
 EPS = np.finfo(np.float64).eps
 
@@ -674,7 +677,8 @@ def test_support_is_scipys(case: Case) -> None:
         expected = _is_whole_within(x, low, high)
     else:
         low, high = case.reference.support()
-        expected = (x > low) & (x < high)
+        # SciPy counts the ends in; only an exponential has its largest density there.
+        expected = ((x >= low) if case.likelihood.name == "exponential" else (x > low)) & (x < high)
     assert np.array_equal(case.likelihood.support.contains(x), expected)
     assert np.all(case.likelihood.support.contains(case.points()))
 
@@ -688,9 +692,80 @@ def test_support_reads_well() -> None:
     assert str(Support(0.0)) == "values > 0"
     assert str(Support(upper=3.0)) == "values < 3"
     assert str(Support(0.0, 1.0)) == "values > 0 and < 1"
+    assert str(Support(0.0, closed=True)) == "values >= 0"
+    assert str(Support(0.0, 1.0, closed=True)) == "values >= 0 and < 1"
     assert str(Support(0.0, whole=True)) == "whole numbers from 0"
     assert str(Support(0.0, 4.0, whole=True)) == "whole numbers from 0 to 4"
     assert repr(get_likelihood("gamma")) == "<likelihood gamma>"
+
+
+def test_a_closed_support_holds_its_lower_end() -> None:
+    assert Support(0.0, closed=True).contains(np.array([-1.0, 0.0, 1.0, np.inf, np.nan])).tolist() == [
+        False,
+        True,
+        True,
+        False,
+        False,
+    ]
+    assert not Support(closed=True).contains(-np.inf)
+
+
+@pytest.mark.parametrize(
+    "support",
+    [
+        Support(),
+        Support(0.0),
+        Support(-1e30),
+        Support(upper=-5.0),
+        Support(0.0, 1.0),
+        Support(2.0, 4.0, whole=True),
+        Support(0.0, closed=True),
+    ],
+    ids=str,
+)
+def test_a_typical_value_lies_in_the_support(support: Support) -> None:
+    assert support.contains(support.typical)
+
+
+OUTSIDE = np.array([-np.inf, -1.0, -0.5, 0.0, 0.5, 3.5, 5.0, 7.0, np.inf])
+
+
+@every_case
+def test_outside_the_support_the_log_density_is_minus_infinity(case: Case) -> None:
+    likelihood, natural = case.likelihood, case.natural
+    inside = likelihood.support.contains(OUTSIDE)
+    x = OUTSIDE[~inside]
+    assert np.array_equal(likelihood.log_density(x, natural), np.full(len(x), -np.inf))
+    # At the end itself SciPy takes the limit, which may be infinite; at infinity it subtracts infinities.
+    reference = case.log_pdf(x[(x != 0.0) & np.isfinite(x)])
+    assert np.array_equal(reference, np.full(len(reference), -np.inf))
+    mixed = likelihood.log_density(np.append(OUTSIDE, np.nan), natural)
+    assert np.array_equal(np.isfinite(mixed[:-1]), inside)
+    if len(x):
+        assert likelihood.log_density(float(x[0]), natural) == -np.inf
+    assert np.isnan(mixed[-1])
+
+
+@each_family
+def test_zero_has_the_density_of_an_exponential_and_of_no_other_positive_family(case: Case) -> None:
+    if case.likelihood.name == "exponential":
+        assert case.likelihood.log_density(np.array(0.0), case.natural) == pytest.approx(case.log_pdf(0.0))
+    elif case.likelihood.support.lower == 0.0 and not case.discrete:
+        assert case.likelihood.log_density(np.array(0.0), case.natural) == -np.inf
+
+
+@pytest.mark.filterwarnings("error")
+def test_certain_and_impossible_values_have_log_probabilities_0_and_minus_infinity() -> None:
+    bernoulli, poisson = get_likelihood("bernoulli"), get_likelihood("poisson")
+    x = np.array([0.0, 1.0])
+    for p in (0.0, 1.0):
+        natural = bernoulli.to_natural(np.array([p]))
+        expected = stats.bernoulli(p).logpmf(x)
+        assert np.array_equal(bernoulli.log_density(x, natural), expected)
+    assert bernoulli.log_partition(np.array([-np.inf])) == 0.0
+    counts = np.array([0.0, 1.0, 7.0])
+    natural = poisson.to_natural(np.array([0.0]))
+    assert np.array_equal(poisson.log_density(counts, natural), [0.0, -np.inf, -np.inf])
 
 
 @every_case
@@ -762,6 +837,23 @@ def test_samples_have_the_shape_asked_for_and_depend_on_the_seed_alone(case: Cas
     assert np.shape(case.likelihood.sample(np.random.default_rng(5), case.natural)) == ()
 
 
+@pytest.mark.parametrize("name", ["gamma", "poisson"])
+def test_a_sample_spends_the_generator_on_its_own_draws_alone(name: str) -> None:
+    case = FAMILIES[name]
+    drawn = case.likelihood.sample(np.random.default_rng(5), case.natural, (6,))
+    rng = np.random.default_rng(5)
+    if name == "gamma":
+        expected = rng.standard_gamma(np.full(6, case.natural[0] + 1.0)) / -case.natural[1]
+    else:
+        expected = rng.poisson(np.full(6, np.exp(case.natural[0])))
+    assert np.array_equal(drawn, expected)
+
+
+def test_only_the_log_normal_is_scaled_in_logs() -> None:
+    assert [one.name for one in LIKELIHOODS.values() if one.in_logs] == ["log-normal"]
+    assert not Categorical(3).in_logs
+
+
 # --- the other array libraries ------------------------------------------------------------------------------
 
 
@@ -783,6 +875,12 @@ class _JaxSide:
     def is_native(self, x: Any) -> bool:
         return isinstance(x, self.jax.Array)
 
+    def where_finite(self, x: Any) -> Any:
+        return self.jax.numpy.where(self.jax.numpy.isfinite(x), x, 0.0)
+
+    def gradient(self, function: Any, at: Any) -> Any:
+        return self.jax.grad(function)(at)
+
 
 class _TorchSide:
     """PyTorch in double precision."""
@@ -801,6 +899,12 @@ class _TorchSide:
 
     def is_native(self, x: Any) -> bool:
         return isinstance(x, self.torch.Tensor)
+
+    def where_finite(self, x: Any) -> Any:
+        return self.torch.where(self.torch.isfinite(x), x, 0.0)
+
+    def gradient(self, function: Any, at: Any) -> Any:
+        return self.torch.func.grad(function)(at)
 
 
 sides = pytest.mark.parametrize("side", [_JaxSide, _TorchSide], ids=["jax", "torch"])
@@ -864,6 +968,108 @@ def test_every_library_gives_the_same_numbers(case: Case, side: Any) -> None:
         inside = likelihood.support.contains(library.array(x - 0.5))
         assert library.is_native(inside)
         assert np.array_equal(np.asarray(inside), likelihood.support.contains(x - 0.5))
+
+
+@sides
+@each_family
+def test_outside_the_support_every_library_agrees_and_leaves_gradients_clean(case: Case, side: Any) -> None:
+    library, likelihood = side(), case.likelihood
+    x = np.append(OUTSIDE, np.nan)
+    if likelihood.support == Support():
+        x = x[np.isfinite(x)]  # the normal at infinity has no slope
+    inside = likelihood.support.contains(x)
+    expected = np.where(inside[:, None], likelihood.statistics(np.where(inside, x, 1.0)), 0.0).sum(0)
+    expected = expected - inside.sum() * likelihood.mean_statistics(case.natural)
+    with library.context():
+        native, natural = library.array(x), library.array(case.natural)
+        got = likelihood.log_density(native, natural)
+        assert library.is_native(got)
+        np.testing.assert_allclose(np.asarray(got), likelihood.log_density(x, case.natural), rtol=1e-13, atol=1e-13)
+        total = lambda n: library.where_finite(likelihood.log_density(native, n)).sum()  # noqa: E731
+        np.testing.assert_allclose(np.asarray(library.gradient(total, natural)), expected, rtol=1e-11, atol=1e-11)
+
+
+@sides
+@pytest.mark.parametrize(("name", "usual"), [("bernoulli", 0.0), ("bernoulli", 1.0), ("poisson", 0.0)])
+def test_infinite_parameters_give_the_same_in_every_library(name: str, usual: float, side: Any) -> None:
+    library, likelihood = side(), get_likelihood(name)
+    x, natural = np.array([0.0, 1.0]), likelihood.to_natural(np.array([usual]))
+    with library.context():
+        got = np.asarray(likelihood.log_density(library.array(x), library.array(natural)))
+    assert np.array_equal(got, likelihood.log_density(x, natural))
+
+
+@sides
+@each_family
+def test_single_precision_stays_single(case: Case, side: Any) -> None:
+    library, likelihood = side(), case.likelihood
+    x, third = case.points(), 1.0 / 3.0
+    with library.context():
+        single = lambda value: library.array(np.asarray(value, np.float32))  # noqa: E731
+        natural = single(case.natural)
+        results = {
+            "log_density": likelihood.log_density(single(x), natural),
+            "at a number": likelihood.log_density(float(x[3]), natural),
+            "at whole numbers": likelihood.log_density(library.array(np.array([1, 2])), natural),
+            "to_usual": likelihood.to_usual(natural),
+            "scale_natural": likelihood.scale_natural(natural, third),
+            "unscale_natural": likelihood.unscale_natural(natural, third),
+            "unscale_usual": likelihood.unscale_usual(single(case.usual), third),
+            "log_jacobian": likelihood.log_jacobian(single(x), third),
+            "sample": likelihood.sample(library.rng(1), natural, (3,)),
+        }
+        for name, got in results.items():
+            assert library.is_native(got), name
+            assert str(got.dtype).endswith("float32"), name
+
+
+@each_family
+def test_tensors_stay_on_their_device(case: Case) -> None:
+    """The meta device holds shapes only; like a GPU, it refuses to be mixed with arrays of the CPU."""
+    torch = pytest.importorskip("torch")
+    likelihood = case.likelihood
+    natural = torch.as_tensor(np.broadcast_to(case.natural, (4, len(case.natural))).copy()).to("meta")
+    x = torch.ones(4, dtype=torch.float64, device="meta")
+    for got in (
+        likelihood.log_density(x, natural),
+        likelihood.log_density(1.0, natural),
+        likelihood.to_usual(natural),
+        likelihood.fisher(natural),
+        likelihood.scale_natural(natural, 1.0 / 3.0),
+        likelihood.unscale_natural(natural, np.float64(1.0 / 3.0)),
+        likelihood.unscale_natural(natural, np.full(4, 1.0 / 3.0)),
+        likelihood.unscale_usual(likelihood.to_usual(natural), 1.0 / 3.0),
+        likelihood.log_jacobian(x, 1.0 / 3.0),
+        likelihood.mean(natural),
+        likelihood.mode(natural),
+    ):
+        assert got.device.type == "meta"
+        assert got.shape[0] == 4
+
+
+@pytest.mark.parametrize("device", ["meta", "cpu"])
+def test_recovered_columns_stay_on_the_device_and_in_the_precision_of_the_parameters(device: str) -> None:
+    torch = pytest.importorskip("torch")
+    classes = ["a", "b", "c"]
+    gamma, bernoulli = get_likelihood("gamma"), get_likelihood("bernoulli")
+    real = Column(name="x", kind="real", likelihood="normal")
+    color = Column(name="c", kind="categorical", likelihood="categorical", classes=classes)
+    count = Column(name="n", kind="count", likelihood="poisson")
+    shares = np.array([0.2, 0.3, 0.5])
+    single = lambda *values: torch.tensor([values] * 4, dtype=torch.float32, device=device)  # noqa: E731
+    calls = [
+        (real, [Feature(0, "x", get_likelihood("normal"))], [single(1.0, -0.5)]),
+        (count, [Feature(0, "n", gamma, "gamma")], [single(2.0, -1.0)]),
+        (color, [Feature(0, "c", gamma, "gamma", k) for k in range(3)], [single(2.0, -1.0)] * 3),
+        (color, [Feature(0, "c", bernoulli, "bern", k) for k in range(3)], [single(0.5)] * 3),
+        (color, [Feature(0, "c", Categorical(3))], [single(0.0, 0.1, 0.2)]),
+    ]
+    for column, features, naturals in calls:
+        usual = recover_column(column, features, [1.0 / 3.0] * len(features), naturals, shares)
+        assert usual
+        for name, got in usual.items():
+            assert got.device.type == device, name
+            assert got.dtype == torch.float32, name
 
 
 @sides

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 
 from evenly._support import TableError
+from evenly.custom import define_likelihood
 from evenly.likelihoods import (
     EXPONENTIAL,
     GAMMA,
@@ -30,12 +31,15 @@ from evenly.likelihoods import (
     POISSON,
     RAYLEIGH,
     Likelihood,
+    Pivot,
+    Support,
 )
-from evenly.scaling import METHODS, FittedScale, Outcome, fit_scale, get_method, solve_scale
+from evenly.scaler import LipschitzScaler
+from evenly.scaling import METHODS, FittedScale, Outcome, Scaling, fit_scale, get_method, solve_scale
 from evenly.schema import Column
 from evenly.smoothness import Bound, scaled_smoothness
-from evenly.statistics import measure_counts, measure_values
-from evenly.tricks import Feature, feature_statistics
+from evenly.statistics import measure_counts, measure_values, take_moments
+from evenly.tricks import Feature, FeatureStatistics, feature_statistics
 
 property_test = settings(deadline=None, derandomize=True, database=None, max_examples=100)
 BOUNDS: tuple[Bound, ...] = ("exact", "paper")
@@ -425,6 +429,91 @@ def test_values_too_far_apart_for_double_precision_are_left_as_they_are(family: 
         assert fit.outcome is Outcome.REACHED
     else:  # a scale that suits the large value underflows the small one, out of the support
         assert (fit.scale, fit.outcome) == (1.0, Outcome.OUT_OF_RANGE)
+
+
+@both_bounds
+@each_scalable
+@pytest.mark.parametrize("target", [1e300, 1e-300, math.inf, 0.0, math.nan])
+def test_a_target_beyond_every_scale_is_a_named_outcome(family: Likelihood, target: float, bound: Bound) -> None:
+    natural = np.asarray(family.fit(family.statistics(sample(family)).mean(axis=0)))
+    solved = solve_scale(family, natural, target, bound=bound)
+    if family in (GAMMA, INVERSE_GAMMA, INVERSE_GAUSSIAN) and target == 1e-300:
+        assert solved.outcome is Outcome.BELOW_FLOOR
+    elif solved.outcome is Outcome.REACHED:
+        assert 0.0 < target < math.inf
+        assert scaled_smoothness(family, natural, solved.scale, bound) == pytest.approx(target, rel=1e-9)
+    else:
+        assert solved == (1.0, Outcome.OUT_OF_RANGE)
+    if family is EXPONENTIAL:  # its smoothness goes to 0: it has no floor
+        assert solved == (1.0, Outcome.OUT_OF_RANGE)
+    # A power that reaches the target may still be too large for the values themselves.
+    powers = (Outcome.OUT_OF_RANGE,) if family.in_logs else ()
+    assert fit_column(family, sample(family), target=target, bound=bound).outcome in (solved.outcome, *powers)
+
+
+@both_bounds
+@each_scalable
+@pytest.mark.parametrize("scaling", ["lip", "std", "max", "iqr"])
+def test_a_column_without_measurable_spread_is_a_named_outcome(
+    family: Likelihood, scaling: Scaling, bound: Bound
+) -> None:
+    x = np.array([5e-324, 1e-323, 5e-324])
+    fit = fit_column(family, x, scaling, bound=bound)
+    if family is LOG_NORMAL and scaling in ("lip", "max"):  # powers below 1; others underflow
+        assert fit.outcome in (Outcome.REACHED, Outcome.SCALED)
+    else:
+        assert (fit.scale, fit.outcome) == (1.0, Outcome.OUT_OF_RANGE)
+
+
+@pytest.mark.parametrize("std", [0.0, -1.0, math.nan, math.inf])
+def test_a_spread_that_is_no_positive_number_is_out_of_range(std: float) -> None:
+    assert solve_scale(INVERSE_GAUSSIAN, natural_of(INVERSE_GAUSSIAN, 1.0, 2.0), 83.0, std=std) == (
+        1.0,
+        Outcome.OUT_OF_RANGE,
+    )
+
+
+def test_parameters_without_curvature_are_out_of_range() -> None:
+    for natural in ([-np.inf], [-1e-300], [-1e300]):
+        assert solve_scale(EXPONENTIAL, natural, 83.0) == (1.0, Outcome.OUT_OF_RANGE)
+
+
+def test_the_scaler_warns_of_a_target_out_of_range() -> None:
+    pandas = pytest.importorskip("pandas")
+    table = pandas.DataFrame({"x": sample(GAMMA, 50)})
+    with pytest.warns(UserWarning, match="out_of_range"):
+        LipschitzScaler(likelihoods={"x": "gamma"}, target=1e300).fit(table)
+
+
+def test_a_zero_is_scaled_as_an_exponential() -> None:
+    x = np.array([0.0, 1.0, 2.0, 5.0])
+    fit = fit_column(EXPONENTIAL, x, target=83.0)
+    assert (fit.scale, fit.outcome) == (pytest.approx(math.sqrt(83.0) / x.mean(), rel=1e-12), Outcome.REACHED)
+
+
+def test_a_family_that_declares_logs_is_measured_in_logs() -> None:
+    """Any likelihood that is scaled by powers, not the log-normal alone."""
+    pytest.importorskip("jax")
+    family = define_likelihood(
+        "pareto",  # from 1 on: log x is exponential
+        support=Support(1.0),
+        statistics=lambda x, xp: (xp.log(x),),
+        log_base=lambda x, xp: -xp.log(x),
+        log_partition=lambda natural, xp: -xp.log(-natural[..., 0]),
+        factors=lambda scale, xp: (scale,),
+        scale_data=lambda x, scale, xp: x**scale,
+    )
+    assert family.in_logs
+    x = np.exp(np.random.default_rng(0).exponential(2.0, 500))
+    logs = np.log(x)
+    pivot = Pivot(0.0, float(x.mean()))
+    own, location = take_moments(family, x, pivot), take_moments(LOG_NORMAL, x, pivot)
+    quartiles = float(np.quantile(logs, 0.25)), float(np.quantile(logs, 0.75))
+    of = FeatureStatistics(len(x), float(x.min()), float(x.max()), location, own, quartiles)
+    widths = {"std": logs.std(), "max": logs.max(), "iqr": quartiles[1] - quartiles[0]}
+    for scaling, width in widths.items():
+        fit = fit_scale(family, of, scaling, 83.0, bound="exact", constant=False, trick="none")  # type: ignore[arg-type]
+        assert (fit.scale, fit.outcome) == (pytest.approx(1.0 / width, rel=1e-12), Outcome.SCALED)
 
 
 @pytest.mark.parametrize("outcome", Outcome, ids=lambda one: one.value)

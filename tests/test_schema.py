@@ -51,6 +51,10 @@ def kind_of(values: object, name: str = "c") -> str:
         (pd.date_range("2000", periods=N), "ignore"),
         ([f"{i % 12 + 1}/{i % 28 + 1}/2020" for i in range(N)], "ignore"),
         ([f"class {i % 150}" for i in range(N)], "ignore"),
+        ([f"2020/01/{i % 28 + 1:02d}" for i in range(N)], "ignore"),
+        (np.arange(1990, 2020), "count"),
+        ([f"{i % 7:03d}" for i in range(N)], "categorical"),
+        (["1_000", "2_000", "3_000"] * 20, "categorical"),
     ],
 )
 def test_kinds_are_inferred(values, kind):
@@ -61,6 +65,7 @@ def test_whole_numbers_that_all_differ_are_identifiers_only_if_consecutive_or_na
     values = np.sort(RNG.choice(10**6, N, replace=False))
     assert kind_of(values, "amount") == "positive"
     assert kind_of(values, "customer_id") == "ignore"
+    assert kind_of(values, "CustomerId") == "ignore"
 
 
 def test_pandas_and_polars_agree_on_a_real_table():
@@ -93,6 +98,11 @@ def test_zeros_in_a_positive_column_are_shifted_by_the_smallest_positive_value()
 def test_the_shift_is_no_less_than_a_millionth_of_the_maximum():
     column = infer_schema(pd.DataFrame({"c": [0.0, 1e-300, 1.5]}))["c"]
     assert column.shift == pytest.approx(1.5e-6)
+
+
+def test_an_exponential_has_a_density_at_zero_and_needs_no_shift():
+    column = infer_schema(pd.DataFrame({"c": [0.0, 0.25, 3.5]}), likelihoods={"c": "exponential"})["c"]
+    assert (column.kind, column.shift) == ("positive", 0.0)
 
 
 def test_the_papers_clip_is_an_option():
@@ -196,7 +206,7 @@ def test_a_schema_survives_its_file(tmp_path):
     schema.save(tmp_path / "schema.json")
     assert Schema.load(tmp_path / "schema.json") == schema
     first = json.loads((tmp_path / "schema.json").read_text())["columns"][1]
-    assert first == {"name": "sex", "kind": "binary", "likelihood": "bernoulli", "classes": ["female", "male"]}
+    assert first == {"name": "sex", "kind": "binary", "classes": ["female", "male"]}
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ import scipy.stats as stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from evenly._support import TableError
 from evenly.likelihoods import (
     BERNOULLI,
     EXPONENTIAL,
@@ -571,3 +572,33 @@ def test_ball_smoothness_of_a_probability_that_underflows_is_zero() -> None:
 
 def test_every_scalable_likelihood_is_drawn_in_these_tests() -> None:
     assert {family.name for family in SCALABLE} <= set(USUAL)
+
+
+# --- what they accept -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("library", ["list", "jax", "torch", "torch with gradients", "numpy float32"])
+def test_parameters_of_any_library_or_a_list_are_taken(library: str) -> None:
+    values = [0.5, -0.25]
+    expected = np.array(values)
+    given: Any = values
+    if library == "jax":
+        given = pytest.importorskip("jax").numpy.asarray(values)
+    elif library.startswith("torch"):
+        given = pytest.importorskip("torch").tensor(values, requires_grad="gradients" in library)
+    elif library.startswith("numpy"):
+        given = np.array(values, np.float32)
+    assert smoothness_at(NORMAL, given) == smoothness_at(NORMAL, expected)
+    assert ball_smoothness(NORMAL, given, 0.1) == ball_smoothness(NORMAL, expected, 0.1)
+    assert scaled_smoothness(NORMAL, given, 2.0) == scaled_smoothness(NORMAL, expected, 2.0)
+    rows = smoothness_by_parameter(NORMAL, given)
+    assert isinstance(rows, np.ndarray)
+    assert rows.dtype == np.float64
+    assert np.array_equal(rows, smoothness_by_parameter(NORMAL, expected))
+    assert solve_scale(NORMAL, given, 83.0) == solve_scale(NORMAL, expected, 83.0)
+
+
+@pytest.mark.parametrize("radius", [-0.1, math.nan])
+def test_a_negative_radius_is_refused(radius: float) -> None:
+    with pytest.raises(TableError, match="radius"):
+        ball_smoothness(NORMAL, np.array([0.5, -0.25]), radius)

@@ -457,7 +457,7 @@ def test_the_plain_form_survives_json(name: str) -> None:
     family = family_of(name)
     x = draw(name, np.random.default_rng(12), 60)
     if family.scalable:
-        column = Column(name="x", kind="real", likelihood=name)
+        column = Column(name="x", kind="positive", likelihood=name)
         of = measure_values(column, family, x, float(x.mean()), (float(x.min()), float(x.max())), True)
     else:
         of = measure_counts(x)

@@ -29,6 +29,7 @@ from evenly.tricks import (
     NOISE_MEAN,
     Feature,
     FeatureStatistics,
+    _noise_quantile,
     draw_noise,
     feature_statistics,
     feature_values,
@@ -258,8 +259,9 @@ def test_every_value_comes_back_from_many_draws() -> None:
 def test_noise_that_nearly_rounds_away_or_fills_the_unit_does_not_lose_a_value() -> None:
     # Scaling may round a value with hardly any noise to just below the whole number.
     assert undo_values(COUNT, np.array([np.nextafter(3.0, 0.0), 3.0, 3.0 + 1e-12])).tolist() == [2.0, 2.0, 2.0]
-    # Noise reaches up to 1, if hardly ever.
-    assert undo_values(COUNT, np.array([2.999999, 1.999999])).tolist() == [1.0, 0.0]
+    # Noise reaches up to 1/2, if hardly ever: larger draws are cut.
+    assert undo_values(COUNT, np.array([2.5, 1.5])).tolist() == [1.0, 0.0]
+    assert _noise_quantile(np.array([np.nextafter(1.0, 0.0)])).tolist() == [0.5]
 
 
 def test_classes_come_back_from_their_features() -> None:

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from evenly._support import EvenlyWarning
 from evenly.scaler import LipschitzScaler
+from evenly.schema import infer_schema
 
 pd = pytest.importorskip("pandas")
 pl = pytest.importorskip("polars")
@@ -232,3 +233,17 @@ def test_random_tables_end_at_the_target_and_come_back(
                 assert row[measure] == pytest.approx(target / len(features), rel=1e-8)
     assert polars.summary_["scale"].to_numpy() == pytest.approx(scaler.summary_["scale"].to_numpy(), rel=1e-9)
     assert_restored(scaler, table)
+
+
+def test_most_kinds_are_inferred_as_a_person_declared_them(data_directory: Path) -> None:
+    """Whole numbers that are codes cannot all be told from counts: six columns in seven is what to expect."""
+    agree = []
+    for name in DATA_SETS:
+        folder = data_directory / name
+        if (folder / "data.csv").is_file():
+            declared = pd.read_csv(folder / "kinds.csv").set_index("column")["kind"]
+            inferred = infer_schema(pd.read_csv(folder / "data.csv"))
+            agree += [column.kind == declared[column.name] for column in inferred.columns]
+    if not agree:
+        pytest.skip(f"no data sets in {data_directory}")
+    assert np.mean(agree) > 6 / 7

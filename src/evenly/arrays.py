@@ -17,9 +17,13 @@ Array = Any
 
 
 class Namespace(Protocol):
-    """The functions that likelihoods use; each takes and returns arrays of one library."""
+    """The functions that likelihoods use; each takes and returns arrays of one library.
 
-    def asarray(self, x: Any) -> Array: ...
+    `asarray(x, like)` gives what is not yet an array of the library the precision and the device of `like`, and so do
+    the draws.
+    """
+
+    def asarray(self, x: Any, like: Any = None) -> Array: ...
     def log(self, x: Array) -> Array: ...
     def log1p(self, x: Array) -> Array: ...
     def exp(self, x: Array) -> Array: ...
@@ -28,6 +32,7 @@ class Namespace(Protocol):
     def floor(self, x: Array) -> Array: ...
     def where(self, condition: Array, x: Any, y: Any) -> Array: ...
     def stack(self, parts: list[Array]) -> Array: ...
+    def broadcast_to(self, x: Array, shape: tuple[int, ...]) -> Array: ...
     def zeros_like(self, x: Array) -> Array: ...
     def eye_like(self, size: int, x: Array) -> Array: ...
     def argmax(self, x: Array) -> Array: ...
@@ -40,9 +45,9 @@ class Namespace(Protocol):
     def gamma_median(self, shape: Array) -> Array: ...
     def poisson_median(self, rate: Array) -> Array: ...
     def inverse_gaussian_median(self, mean: Array, shape: Array) -> Array: ...
-    def draw_normal(self, rng: Any, shape: tuple[int, ...]) -> Array: ...
-    def draw_uniform(self, rng: Any, shape: tuple[int, ...]) -> Array: ...
-    def draw_gamma(self, rng: Any, alpha: Array) -> Array: ...
+    def draw_normal(self, rng: Any, shape: tuple[int, ...], like: Array) -> Array: ...
+    def draw_uniform(self, rng: Any, shape: tuple[int, ...], like: Array) -> Array: ...
+    def draw_gamma(self, rng: Any, shape: Array) -> Array: ...
     def draw_poisson(self, rng: Any, rate: Array) -> Array: ...
     def split(self, rng: Any) -> tuple[Any, Any]: ...
 
@@ -70,13 +75,14 @@ class _NumPy:
         import scipy.special as special
         import scipy.stats as stats
 
-        self.asarray = np.asarray
+        self.asarray = lambda x, like=None: np.asarray(x)
         # The log of 0 is -infinity, silently, as in JAX and PyTorch: the parameter of what never occurs.
         self.log, self.log1p = _quiet(np.log), _quiet(np.log1p)
         self.exp, self.sqrt = np.exp, np.sqrt
         self.abs, self.floor, self.where = np.abs, np.floor, np.where
         self.zeros_like = np.zeros_like
         self.stack = lambda parts: np.stack(np.broadcast_arrays(*parts), axis=-1)
+        self.broadcast_to = np.broadcast_to
         self.eye_like = lambda size, x: np.eye(size, dtype=np.result_type(x, np.float32))
         self.argmax = lambda x: np.argmax(x, axis=-1)
         self.gammaln, self.digamma = special.gammaln, special.digamma
@@ -88,9 +94,9 @@ class _NumPy:
         self.gamma_median = lambda shape: special.gammaincinv(shape, 0.5)
         self.poisson_median = lambda rate: np.maximum(np.ceil(special.pdtrik(0.5, rate) - 1e-9), 0.0)
         self.inverse_gaussian_median = lambda mean, shape: stats.invgauss.median(mean / shape, scale=shape)
-        self.draw_normal = lambda rng, shape: rng.standard_normal(shape)
-        self.draw_uniform = lambda rng, shape: rng.random(shape)
-        self.draw_gamma = lambda rng, alpha: rng.standard_gamma(alpha)
+        self.draw_normal = lambda rng, shape, like: rng.standard_normal(shape)
+        self.draw_uniform = lambda rng, shape, like: rng.random(shape)
+        self.draw_gamma = lambda rng, shape: rng.standard_gamma(shape)
         self.draw_poisson = lambda rng, rate: np.asarray(rng.poisson(rate), np.float64)
         self.split = lambda rng: (rng, rng)
 
@@ -101,11 +107,18 @@ class _Jax:
     def __init__(self) -> None:
         jax = require("jax", "models")
         jnp, special = jax.numpy, require("jax.scipy.special", "models")
-        self.asarray = jnp.asarray
+
+        def asarray(x: Any, like: Any = None) -> Any:
+            if isinstance(x, jax.Array) or not isinstance(like, jax.Array):
+                return jnp.asarray(x)
+            return jnp.asarray(x, dtype=like.dtype if jnp.issubdtype(like.dtype, jnp.floating) else None)
+
+        self.asarray = asarray
         self.log, self.log1p, self.exp, self.sqrt = jnp.log, jnp.log1p, jnp.exp, jnp.sqrt
         self.abs, self.floor, self.where = jnp.abs, jnp.floor, jnp.where
         self.zeros_like = jnp.zeros_like
         self.stack = lambda parts: jnp.stack(jnp.broadcast_arrays(*parts), axis=-1)
+        self.broadcast_to = jnp.broadcast_to
         self.eye_like = lambda size, x: jnp.eye(size, dtype=x.dtype)
         self.argmax = lambda x: jnp.argmax(x, axis=-1)
         self.gammaln, self.digamma = special.gammaln, special.digamma
@@ -114,8 +127,9 @@ class _Jax:
         self.one_hot = lambda x, size: (x[..., None] == jnp.arange(size)).astype(float)
         self.cumsum = lambda x: jnp.cumsum(x, axis=-1)
         self.gamma_median = self.poisson_median = self.inverse_gaussian_median = _absent("JAX")
-        self.draw_normal, self.draw_uniform = jax.random.normal, jax.random.uniform
-        self.draw_gamma = jax.random.gamma
+        self.draw_normal = lambda rng, shape, like: jax.random.normal(rng, shape, like.dtype)
+        self.draw_uniform = lambda rng, shape, like: jax.random.uniform(rng, shape, like.dtype)
+        self.draw_gamma = lambda rng, shape: jax.random.gamma(rng, shape, dtype=shape.dtype)
         self.draw_poisson = lambda rng, rate: jax.random.poisson(rng, rate).astype(rate.dtype)
         self.split = jax.random.split
 
@@ -125,12 +139,21 @@ class _Torch:
 
     def __init__(self) -> None:
         torch = require("torch", "torch")
-        # A plain number becomes double precision: as_tensor alone would round it to single.
-        self.asarray = lambda x: x if isinstance(x, torch.Tensor) else torch.as_tensor(x, dtype=torch.float64)
+
+        def asarray(x: Any, like: Any = None) -> Any:
+            # Alone, a plain number becomes double precision: as_tensor would round it to single.
+            known = isinstance(like, torch.Tensor)
+            dtype = like.dtype if known and like.is_floating_point() else torch.float64
+            if not isinstance(x, torch.Tensor):
+                return torch.as_tensor(x, dtype=dtype, device=like.device if known else None)
+            return x.to(dtype) if known and not x.is_floating_point() else x
+
+        self.asarray = asarray
         self.log, self.log1p, self.exp, self.sqrt = torch.log, torch.log1p, torch.exp, torch.sqrt
         self.abs, self.floor, self.where = torch.abs, torch.floor, torch.where
         self.zeros_like = torch.zeros_like
         self.stack = lambda parts: torch.stack(torch.broadcast_tensors(*parts), dim=-1)
+        self.broadcast_to = torch.broadcast_to
         self.eye_like = lambda size, x: torch.eye(size, dtype=x.dtype, device=x.device)
         self.argmax = lambda x: torch.argmax(x, dim=-1)
         self.gammaln, self.digamma = torch.special.gammaln, torch.special.digamma
@@ -142,10 +165,14 @@ class _Torch:
         )
         self.cumsum = lambda x: torch.cumsum(x, dim=-1)
         self.gamma_median = self.poisson_median = self.inverse_gaussian_median = _absent("PyTorch")
-        self.draw_normal = lambda rng, shape: torch.randn(shape, generator=rng, dtype=torch.float64)
-        self.draw_uniform = lambda rng, shape: torch.rand(shape, generator=rng, dtype=torch.float64)
+        self.draw_normal = lambda rng, shape, like: torch.randn(
+            shape, generator=rng, dtype=like.dtype, device=like.device
+        )
+        self.draw_uniform = lambda rng, shape, like: torch.rand(
+            shape, generator=rng, dtype=like.dtype, device=like.device
+        )
         # The only gamma draw in PyTorch that takes a generator; the public class draws from the global one.
-        self.draw_gamma = lambda rng, alpha: torch._standard_gamma(alpha, generator=rng)
+        self.draw_gamma = lambda rng, shape: torch._standard_gamma(shape, generator=rng)
         self.draw_poisson = lambda rng, rate: torch.poisson(rate, generator=rng)
         self.split = lambda rng: (rng, rng)
 
@@ -186,3 +213,16 @@ def namespace(*arrays: Any) -> Namespace:
         if library in _NAMESPACES:
             return _load(library)  # type: ignore[no-any-return]  # each class has the protocol's functions
     return _load("numpy")  # type: ignore[no-any-return]  # as above
+
+
+def to_numpy(x: Any) -> Any:
+    """Return numbers, lists or an array of any library as a NumPy array in double precision, without gradients.
+
+    Examples
+    --------
+    >>> to_numpy([1, 2])
+    array([1., 2.])
+    """
+    if type(x).__module__.partition(".")[0] == "torch":
+        x = x.detach().cpu()
+    return np.asarray(x, np.float64)

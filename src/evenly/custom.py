@@ -12,7 +12,7 @@ from scipy.interpolate import CubicHermiteSpline
 from scipy.optimize import minimize_scalar
 
 from evenly._support import TableError, require
-from evenly.arrays import Array, namespace
+from evenly.arrays import Array, namespace, to_numpy
 from evenly.likelihoods import INF, Likelihood, Pivot, Support
 
 Vector = npt.NDArray[np.float64]
@@ -52,14 +52,16 @@ def define_likelihood(
     factors : function of (scale, xp)
         The factors f(scale) of `statistics(scaled x) = f(scale) * statistics(x) + constant`, as a tuple.
     scale_data : function of (x, scale, xp), optional
-        How x is scaled; multiplication unless given. Scaling by 1/scale must undo it.
+        How x is scaled; multiplication unless given. Scaling by 1/scale must undo it. Where it is a power of x > 0,
+        the methods std, max and iqr look at log x.
     natural_bounds : tuple of (float, float), optional
         The open interval of each natural parameter; searched for between -1 and 1 unless given.
 
     Returns
     -------
     Likelihood
-        Ready for `LipschitzScaler(likelihoods={"column": ...})`.
+        Ready for `LipschitzScaler(likelihoods={"column": ...})`. It can be pickled if the functions can: those of a
+        module can, a lambda cannot.
 
     Examples
     --------
@@ -93,10 +95,14 @@ def define_likelihood(
     """
     if support.whole:
         raise TableError(str(support), f"{name!r} must be continuous", "declare the column a count or a category")
-    scaling = scale_data or (lambda x, scale, xp: x * scale)
+    scaling = scale_data or _multiply
     made = CustomLikelihood(name, support, statistics, log_base, log_partition, factors, scaling, natural_bounds)
     made._check()
     return made
+
+
+def _multiply(x: Any, scale: Any, xp: Any) -> Any:
+    return x * scale
 
 
 @final
@@ -122,6 +128,15 @@ class CustomLikelihood(Likelihood):
         self._compiled: dict[str, Any] = {}
         self.natural_bounds = natural_bounds or self._probe()
         self.usual_names = tuple(f"natural_{i + 1}" for i in range(len(self.natural_bounds)))
+        self.in_logs = support.lower >= 0.0 and self._is_power()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_compiled": {}}  # what JAX compiled cannot be pickled
+
+    def _is_power(self) -> bool:
+        bases, scales = np.array([2.0, 5.0]), np.array([3.0, 0.5])
+        with np.errstate(all="ignore"):
+            return bool(np.allclose(self.scale_data(bases, scales), bases**scales))
 
     # --- the family, from the five functions ---
 
@@ -135,7 +150,7 @@ class CustomLikelihood(Likelihood):
     def log_partition(self, natural: Array) -> Array:
         return self._log_partition(natural, namespace(natural))
 
-    def log_density(self, x: Array, natural: Array) -> Array:
+    def _log_density(self, x: Array, natural: Array) -> Array:
         return self.log_base(x) + (self.statistics(x) * natural).sum(-1) - self.log_partition(natural)
 
     def mean_statistics(self, natural: Array) -> Array:
@@ -176,9 +191,9 @@ class CustomLikelihood(Likelihood):
         return means
 
     def fit(self, mean_statistics: Array) -> Array:
-        target = np.asarray(mean_statistics, np.float64)
+        target = to_numpy(mean_statistics)
         rows = [self._fit_one(row) for row in target.reshape(-1, target.shape[-1])]
-        return namespace(mean_statistics).asarray(np.reshape(rows, target.shape))
+        return namespace(mean_statistics).asarray(np.reshape(rows, target.shape), mean_statistics)
 
     def _fit_one(self, target: Vector) -> Vector:
         """Damped Newton on the convex function log_partition(natural) - natural . target."""
@@ -309,9 +324,9 @@ class CustomLikelihood(Likelihood):
 
     @staticmethod
     def _over_rows(natural: Array, function: Callable[[Vector], float]) -> Array:
-        rows = np.asarray(natural, np.float64)
+        rows = to_numpy(natural)
         flat = [function(row) for row in rows.reshape(-1, rows.shape[-1])]
-        return namespace(natural).asarray(np.reshape(np.asarray(flat), rows.shape[:-1]))
+        return namespace(natural).asarray(np.reshape(np.asarray(flat), rows.shape[:-1]), natural)
 
     def _quantiles(self, natural: Vector, levels: Any) -> Any:
         y, weights = self._quadrature(natural)
@@ -337,7 +352,7 @@ class CustomLikelihood(Likelihood):
             around = x[max(best - 1, 0)], x[min(best + 1, len(x) - 1)]
             precise = {"xatol": 1e-9 * (around[1] - around[0])}
             found = minimize_scalar(
-                lambda x: -self.log_density(x, row), bounds=around, method="bounded", options=precise
+                lambda x: -float(self.log_density(x, row)), bounds=around, method="bounded", options=precise
             )
             return float(found.x)
 
@@ -348,11 +363,11 @@ class CustomLikelihood(Likelihood):
 
     def sample(self, rng: Any, natural: Array, shape: tuple[int, ...] = ()) -> Array:
         xp = namespace(natural)
-        rows = np.asarray(natural, np.float64).reshape(-1, len(self.natural_bounds))
-        uniform = np.asarray(xp.draw_uniform(rng, (*shape, *np.shape(natural)[:-1])), np.float64)
+        rows = to_numpy(natural).reshape(-1, len(self.natural_bounds))
+        uniform = to_numpy(xp.draw_uniform(rng, (*shape, *natural.shape[:-1]), natural))
         flat = uniform.reshape(-1, len(rows))
         drawn = [self._quantiles(row, flat[:, i]) for i, row in enumerate(rows)]
-        return xp.asarray(np.stack(drawn, axis=-1).reshape(uniform.shape))
+        return xp.asarray(np.stack(drawn, axis=-1).reshape(uniform.shape), natural)
 
     # --- the check of a definition ---
 
@@ -391,8 +406,8 @@ def _by_jax(function: Callable[..., Any], *arrays: Array) -> Array:
     if any(type(array).__module__.startswith("jax") for array in arrays):
         return function(*arrays)
     with require("jax", "models").enable_x64(True):
-        result = function(*[np.asarray(array, np.float64) for array in arrays])
-    return namespace(*arrays).asarray(np.array(result))
+        result = function(*[to_numpy(array) for array in arrays])
+    return namespace(*arrays).asarray(np.array(result), arrays[0])
 
 
 def _inside(low: float, high: float, away: float = 1.0) -> float:

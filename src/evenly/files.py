@@ -55,7 +55,14 @@ def saved_path(path: str | Path, name: str) -> Path:
 
 def write_json(path: str | Path, content: dict[str, Any]) -> None:
     """Write a JSON file, all or nothing."""
-    write_text(path, json.dumps(content, indent=1, ensure_ascii=False) + "\n")
+    write_text(path, json.dumps(content, indent=1, ensure_ascii=False, default=_plain_number) + "\n")
+
+
+def _plain_number(value: Any) -> Any:
+    """Turn a NumPy number, which JSON does not know, into Python's."""
+    if hasattr(value, "item"):
+        return value.item()
+    raise TypeError(f"{type(value).__name__} cannot be saved")
 
 
 def read_json(path: str | Path, saved: str) -> dict[str, Any]:

@@ -31,25 +31,42 @@ class Support:
     array([False, False,  True])
     >>> print(Support(0.0))
     values > 0
+    >>> print(Support(0.0, closed=True))
+    values >= 0
     """
 
     lower: float = -INF
     upper: float = INF
     whole: bool = False
+    closed: bool = False
+    """Whether the lower end belongs to it; of whole numbers both ends do."""
 
     def contains(self, x: Array) -> Array:
-        """Say which of the values lie in the support; an end belongs to it for whole numbers only."""
+        """Say which of the values lie in the support."""
         if self.whole:
             finite = (x >= self.lower) & (x <= self.upper) & (x < INF)
             return finite & (x == namespace(x).floor(x))
-        return (x > self.lower) & (x < self.upper)
+        above = (x >= self.lower) & (x > -INF) if self.closed else x > self.lower
+        return above & (x < self.upper)
+
+    @property
+    def typical(self) -> float:
+        """A value well inside, to stand in for one outside where a formula must not fail."""
+        if self.lower == -INF:
+            return 0.0 if self.upper == INF else self.upper - max(1.0, abs(self.upper))
+        if self.whole:
+            return self.lower
+        if self.upper == INF:
+            return self.lower + max(1.0, abs(self.lower))
+        return 0.5 * self.lower + 0.5 * self.upper
 
     def __str__(self) -> str:
         if self.whole:
             return f"whole numbers from {self.lower:g}" + (f" to {self.upper:g}" if self.upper < INF else "")
         if self.lower == -INF:
             return "real values" if self.upper == INF else f"values < {self.upper:g}"
-        return f"values > {self.lower:g}" + (f" and < {self.upper:g}" if self.upper < INF else "")
+        sign = ">=" if self.closed else ">"
+        return f"values {sign} {self.lower:g}" + (f" and < {self.upper:g}" if self.upper < INF else "")
 
 
 class Pivot(NamedTuple):
@@ -80,6 +97,8 @@ class Likelihood(ABC):
         Whether the data may be scaled; false for discrete families, which need a trick first.
     needs_unit : bool
         Whether `fit_terms` returns the parameters of x / unit (families scaled by multiplication).
+    in_logs : bool
+        Whether scaling raises x to a power, so that the methods std, max and iqr look at log x.
     """
 
     name: str
@@ -88,6 +107,7 @@ class Likelihood(ABC):
     natural_bounds: tuple[tuple[float, float], ...]
     scalable: bool = True
     needs_unit: bool = True
+    in_logs: bool = False
 
     def __repr__(self) -> str:
         return f"<likelihood {self.name}>"
@@ -115,8 +135,20 @@ class Likelihood(ABC):
         """Covariance matrix of the statistics, over two new last axes."""
 
     @abstractmethod
+    def _log_density(self, x: Array, natural: Array) -> Array:
+        """Log-density inside the support, in a form that keeps its digits where the definition's terms cancel."""
+
+    @final
     def log_density(self, x: Array, natural: Array) -> Array:
-        """Log-density, in a form that keeps its digits where the terms of the definition cancel."""
+        """Log-density; minus infinity outside the support, not a number where x is not."""
+        if self.support == Support():
+            return self._log_density(x, natural)
+        xp = namespace(natural, x)
+        x = xp.asarray(x, natural)
+        inside = self.support.contains(x)
+        # What lies outside is replaced before the formula: not taken, it would still make gradients NaN.
+        value = self._log_density(xp.where(inside, x, self.support.typical), natural)
+        return xp.where(inside, value, xp.where(x != x, x, -INF))
 
     # --- parameters -----------------------------------------------------------------------------------
 
@@ -179,12 +211,12 @@ class Likelihood(ABC):
     @final
     def scale_natural(self, natural: Array, scale: Array) -> Array:
         """Natural parameters of the scaled data: natural = f(scale) * scaled natural."""
-        return natural / self.factors(namespace(natural, scale).asarray(scale))
+        return natural / self.factors(namespace(natural, scale).asarray(scale, natural))
 
     @final
     def unscale_natural(self, natural: Array, scale: Array) -> Array:
         """Natural parameters in the data's units from those of the scaled data."""
-        return natural * self.factors(namespace(natural, scale).asarray(scale))
+        return natural * self.factors(namespace(natural, scale).asarray(scale, natural))
 
     # --- summaries of a density -----------------------------------------------------------------------
 
@@ -339,7 +371,7 @@ class _Powers(Likelihood):
     @final
     def unscale_usual(self, usual: Array, scale: Array) -> Array:
         xp = namespace(usual, scale)
-        scale = 1.0 * xp.asarray(scale)
+        scale = 1.0 * xp.asarray(scale, usual)
         return usual * xp.stack([scale**-power for power in self.usual_powers])
 
 
@@ -357,7 +389,7 @@ class _Multiplied(_Powers):
     @final
     def log_jacobian(self, x: Array, scale: Array) -> Array:
         xp = namespace(x, scale)
-        return xp.log(xp.asarray(scale)) + 0.0 * x
+        return xp.log(xp.asarray(scale, x)) + 0.0 * x
 
 
 class _Unscaled(Likelihood):
@@ -431,7 +463,7 @@ class Normal(_Multiplied):
         cross = 2.0 * mean * variance
         return _symmetric(namespace(natural), variance, cross, 2.0 * variance**2 + 2.0 * mean * cross)
 
-    def log_density(self, x: Array, natural: Array) -> Array:
+    def _log_density(self, x: Array, natural: Array) -> Array:
         xp = namespace(natural, x)
         mean, variance = _normal_parts(natural)
         return -0.5 * (x - mean) ** 2 / variance - 0.5 * xp.log(variance) - HALF_LOG_2PI
@@ -476,7 +508,7 @@ class Normal(_Multiplied):
     def sample(self, rng: Any, natural: Array, shape: tuple[int, ...] = ()) -> Array:
         xp = namespace(natural)
         mean, variance = _normal_parts(natural)
-        return mean + xp.sqrt(variance) * xp.draw_normal(rng, (*shape, *mean.shape))
+        return mean + xp.sqrt(variance) * xp.draw_normal(rng, (*shape, *mean.shape), mean)
 
 
 def _affine(means: Array, ratio: float, shift: float) -> Array:
@@ -498,6 +530,7 @@ class LogNormal(_Powers):
     support = Support(0.0)
     natural_bounds = NORMAL.natural_bounds
     needs_unit = False
+    in_logs = True
     powers = (1, 2)
     usual_powers = (1, 1)
 
@@ -516,9 +549,9 @@ class LogNormal(_Powers):
     def fisher(self, natural: Array) -> Array:
         return NORMAL.fisher(natural)
 
-    def log_density(self, x: Array, natural: Array) -> Array:
+    def _log_density(self, x: Array, natural: Array) -> Array:
         log_x = namespace(natural, x).log(x)
-        return NORMAL.log_density(log_x, natural) - log_x
+        return NORMAL._log_density(log_x, natural) - log_x
 
     def to_usual(self, natural: Array) -> Array:
         return NORMAL.to_usual(natural)
@@ -551,7 +584,7 @@ class LogNormal(_Powers):
 
     def log_jacobian(self, x: Array, scale: Array) -> Array:
         xp = namespace(x, scale)
-        return xp.log(xp.asarray(scale)) + (scale - 1.0) * xp.log(x)
+        return xp.log(xp.asarray(scale, x)) + (scale - 1.0) * xp.log(x)
 
     def mean(self, natural: Array) -> Array:
         mean, variance = _normal_parts(natural)
@@ -616,7 +649,7 @@ class Gamma(_Multiplied):
         shape, rate = natural[..., 0] + 1.0, -natural[..., 1]
         return _symmetric(xp, xp.trigamma(shape), 1.0 / rate, shape / rate**2)
 
-    def log_density(self, x: Array, natural: Array) -> Array:
+    def _log_density(self, x: Array, natural: Array) -> Array:
         # With x / mean and Stirling's formula, only terms of the size of the result are left.
         xp = namespace(natural, x)
         shape, rate = natural[..., 0] + 1.0, -natural[..., 1]
@@ -658,8 +691,8 @@ class Gamma(_Multiplied):
 
     def sample(self, rng: Any, natural: Array, shape: tuple[int, ...] = ()) -> Array:
         xp = namespace(natural)
-        alpha = natural[..., 0] + 1.0 + xp.zeros_like(xp.draw_uniform(rng, (*shape, *natural.shape[:-1])))
-        return xp.draw_gamma(rng, alpha) / -natural[..., 1]
+        repeated = xp.broadcast_to(natural[..., 0] + 1.0, (*shape, *natural.shape[:-1]))
+        return xp.draw_gamma(rng, repeated) / -natural[..., 1]
 
 
 GAMMA = Gamma()
@@ -699,9 +732,9 @@ class InverseGamma(_Multiplied):
         of_gamma = GAMMA.fisher(self._reciprocal(natural))
         return _symmetric(namespace(natural), of_gamma[..., 0, 0], -of_gamma[..., 0, 1], of_gamma[..., 1, 1])
 
-    def log_density(self, x: Array, natural: Array) -> Array:
+    def _log_density(self, x: Array, natural: Array) -> Array:
         xp = namespace(natural, x)
-        return GAMMA.log_density(1.0 / x, self._reciprocal(natural)) - 2.0 * xp.log(x)
+        return GAMMA._log_density(1.0 / x, self._reciprocal(natural)) - 2.0 * xp.log(x)
 
     def to_usual(self, natural: Array) -> Array:
         return namespace(natural).stack([-natural[..., 0] - 1.0, -natural[..., 1]])
@@ -774,7 +807,7 @@ class InverseGaussian(_Multiplied):
         corner = 1.0 / (mean * shape) + 2.0 / shape**2
         return _symmetric(namespace(natural), mean**3 / shape, -mean / shape, corner)
 
-    def log_density(self, x: Array, natural: Array) -> Array:
+    def _log_density(self, x: Array, natural: Array) -> Array:
         xp = namespace(natural, x)
         mean, shape = self._parts(natural)
         away = (x - mean) / mean
@@ -822,11 +855,11 @@ class InverseGaussian(_Multiplied):
     def sample(self, rng: Any, natural: Array, shape: tuple[int, ...] = ()) -> Array:
         # Michael, Schucany and Haas (1976): one of the two roots that a chi-square draw belongs to.
         xp = namespace(natural)
-        mean, lam = self._parts(natural)
+        mean, own_shape = self._parts(natural)
         first, second = xp.split(rng)
-        half = 0.5 * mean / lam * xp.draw_normal(first, (*shape, *mean.shape)) ** 2
+        half = 0.5 * mean / own_shape * xp.draw_normal(first, (*shape, *mean.shape), mean) ** 2
         smaller = mean / (1.0 + half + xp.sqrt(half * (2.0 + half)))
-        chosen = xp.draw_uniform(second, (*shape, *mean.shape)) <= mean / (mean + smaller)
+        chosen = xp.draw_uniform(second, (*shape, *mean.shape), mean) <= mean / (mean + smaller)
         return xp.where(chosen, smaller, mean**2 / smaller)
 
 
@@ -836,7 +869,7 @@ class Exponential(_Multiplied):
 
     name = "exponential"
     usual_names = ("rate",)
-    support = Support(0.0)
+    support = Support(0.0, closed=True)
     natural_bounds = ((-INF, 0.0),)
     powers = (1,)
     usual_powers = (-1,)
@@ -856,7 +889,7 @@ class Exponential(_Multiplied):
     def fisher(self, natural: Array) -> Array:
         return (natural**-2.0)[..., None]
 
-    def log_density(self, x: Array, natural: Array) -> Array:
+    def _log_density(self, x: Array, natural: Array) -> Array:
         return natural[..., 0] * x + namespace(natural).log(-natural[..., 0])
 
     def to_usual(self, natural: Array) -> Array:
@@ -888,7 +921,7 @@ class Exponential(_Multiplied):
 
     def sample(self, rng: Any, natural: Array, shape: tuple[int, ...] = ()) -> Array:
         xp = namespace(natural)
-        return xp.log1p(-xp.draw_uniform(rng, (*shape, *natural.shape[:-1]))) / natural[..., 0]
+        return xp.log1p(-xp.draw_uniform(rng, (*shape, *natural.shape[:-1]), natural)) / natural[..., 0]
 
 
 @final
@@ -917,7 +950,7 @@ class Rayleigh(_Multiplied):
     def fisher(self, natural: Array) -> Array:
         return (natural**-2.0)[..., None]
 
-    def log_density(self, x: Array, natural: Array) -> Array:
+    def _log_density(self, x: Array, natural: Array) -> Array:
         xp = namespace(natural, x)
         return xp.log(x) + xp.log(-natural[..., 0]) + 0.5 * natural[..., 0] * x * x
 
@@ -951,7 +984,7 @@ class Rayleigh(_Multiplied):
 
     def sample(self, rng: Any, natural: Array, shape: tuple[int, ...] = ()) -> Array:
         xp = namespace(natural)
-        uniform = xp.draw_uniform(rng, (*shape, *natural.shape[:-1]))
+        uniform = xp.draw_uniform(rng, (*shape, *natural.shape[:-1]), natural)
         return xp.sqrt(2.0 * xp.log1p(-uniform) / natural[..., 0])
 
 
@@ -960,7 +993,7 @@ class Rayleigh(_Multiplied):
 
 def _softplus(x: Array, xp: Namespace) -> Array:
     # Not abs: its slope at 0, where models start, is taken to be 0.
-    return xp.where(x > 0, x, 0.0 * x) + xp.log1p(xp.exp(xp.where(x > 0, -x, x)))
+    return xp.where(x > 0, x, xp.zeros_like(x)) + xp.log1p(xp.exp(xp.where(x > 0, -x, x)))
 
 
 @final
@@ -987,8 +1020,9 @@ class Bernoulli(_Unscaled):
     def fisher(self, natural: Array) -> Array:
         return (self.to_usual(natural) * self.to_usual(-natural))[..., None]
 
-    def log_density(self, x: Array, natural: Array) -> Array:
-        return natural[..., 0] * x - _softplus(natural[..., 0], namespace(natural))
+    def _log_density(self, x: Array, natural: Array) -> Array:
+        # Of two infinite terms nothing would be left: log p(1) is -softplus(-natural), log p(0) is -softplus(natural).
+        return -_softplus((1.0 - 2.0 * x) * natural[..., 0], namespace(natural, x))
 
     def to_usual(self, natural: Array) -> Array:
         xp = namespace(natural)
@@ -1012,14 +1046,15 @@ class Bernoulli(_Unscaled):
         return self.to_usual(natural)[..., 0]
 
     def mode(self, natural: Array) -> Array:
-        return 1.0 * (natural[..., 0] > 0.0)
+        return namespace(natural).zeros_like(natural[..., 0]) + (natural[..., 0] > 0.0)
 
     def median(self, natural: Array) -> Array:
-        return 1.0 * (natural[..., 0] > 0.0)
+        return namespace(natural).zeros_like(natural[..., 0]) + (natural[..., 0] > 0.0)
 
     def sample(self, rng: Any, natural: Array, shape: tuple[int, ...] = ()) -> Array:
+        xp = namespace(natural)
         p = self.to_usual(natural)[..., 0]
-        return 1.0 * (namespace(natural).draw_uniform(rng, (*shape, *p.shape)) < p)
+        return xp.zeros_like(p) + (xp.draw_uniform(rng, (*shape, *p.shape), p) < p)
 
 
 @final
@@ -1046,7 +1081,7 @@ class Poisson(_Unscaled):
     def fisher(self, natural: Array) -> Array:
         return namespace(natural).exp(natural)[..., None]
 
-    def log_density(self, x: Array, natural: Array) -> Array:
+    def _log_density(self, x: Array, natural: Array) -> Array:
         # As for the gamma; a count of 0 has no logarithm, but leaves nothing to cancel either.
         xp = namespace(natural, x)
         log_rate, rate = natural[..., 0], xp.exp(natural[..., 0])
@@ -1084,7 +1119,7 @@ class Poisson(_Unscaled):
     def sample(self, rng: Any, natural: Array, shape: tuple[int, ...] = ()) -> Array:
         xp = namespace(natural)
         rate = xp.exp(natural[..., 0])
-        return xp.draw_poisson(rng, rate + xp.zeros_like(xp.draw_uniform(rng, (*shape, *rate.shape))))
+        return xp.draw_poisson(rng, xp.broadcast_to(rate, (*shape, *rate.shape)))
 
 
 @final
@@ -1119,7 +1154,7 @@ class Categorical(_Unscaled):
         identity = namespace(natural).eye_like(self.n_classes, p)
         return p[..., None] * identity - p[..., None] * p[..., None, :]
 
-    def log_density(self, x: Array, natural: Array) -> Array:
+    def _log_density(self, x: Array, natural: Array) -> Array:
         xp = namespace(natural, x)
         # A class of probability 0 has an infinite natural parameter: 0 * inf must not make the others NaN.
         hit = xp.one_hot(x, self.n_classes) > 0
@@ -1154,12 +1189,12 @@ class Categorical(_Unscaled):
         return self._quantile(natural, 0.5)
 
     def sample(self, rng: Any, natural: Array, shape: tuple[int, ...] = ()) -> Array:
-        return self._quantile(natural, namespace(natural).draw_uniform(rng, (*shape, *natural.shape[:-1])))
+        return self._quantile(natural, namespace(natural).draw_uniform(rng, (*shape, *natural.shape[:-1]), natural))
 
     def _quantile(self, natural: Array, level: Any) -> Array:
         xp = namespace(natural)
-        below = xp.cumsum(self.to_usual(natural))[..., :-1] < xp.asarray(level)[..., None]
-        return (1.0 * below).sum(-1)
+        below = xp.cumsum(self.to_usual(natural))[..., :-1] < xp.asarray(level, natural)[..., None]
+        return (xp.zeros_like(natural[..., :-1]) + below).sum(-1)
 
 
 LOG_NORMAL = LogNormal()

@@ -44,17 +44,18 @@ def recover_column(
     {'mean': 170.0, 'std': 8.0}
     """
     feature, scale, natural = features[0], scales[0], naturals[0]
+    shares = namespace(natural).asarray(frequencies, natural)
     if feature.trick == "gamma":
         unscaled = [GAMMA.unscale_natural(one, s) for one, s in zip(naturals, scales, strict=True)]
         if column.kind == "count":
             return {"rate": undo_count(unscaled[0])}
         if column.kind == "binary":
             return {"probability": undo_binary(unscaled[0])}
-        return {"probabilities": undo_classes(unscaled, "gamma", frequencies)}
+        return {"probabilities": undo_classes(unscaled, "gamma", shares)}
     if feature.trick == "bern":
-        return {"probabilities": undo_classes(naturals, "bern", frequencies)}
+        return {"probabilities": undo_classes(naturals, "bern", shares)}
     family = feature.likelihood
-    usual = family.unscale_usual(family.to_usual(natural), namespace(natural).asarray(scale))
+    usual = family.unscale_usual(family.to_usual(natural), scale)
     if column.kind in ("categorical", "ordinal"):
         return {"probabilities": usual}
     named = {name: usual[..., i] for i, name in enumerate(family.usual_names)}

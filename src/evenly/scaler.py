@@ -23,15 +23,16 @@ from evenly._support import EvenlyWarning, TableError
 from evenly._version import __version__
 from evenly.arrays import Array
 from evenly.files import read_json, saved_path, write_json
-from evenly.likelihoods import Likelihood
+from evenly.likelihoods import LIKELIHOODS, Likelihood
 from evenly.recover import recover_column
 from evenly.scaling import FittedScale, Outcome, fit_scale, get_method
 from evenly.schema import (
-    NO_DATA,
     Column,
     Facts,
     Schema,
-    check_names,
+    Value,
+    check_markers,
+    check_settings,
     check_values,
     column_likelihood,
     complete,
@@ -51,7 +52,17 @@ from evenly.statistics import (
     measure_values,
     prepare,
 )
-from evenly.tables import Floats, Table, TableColumn, build_table, map_columns, open_table, restore_column, select
+from evenly.tables import (
+    Floats,
+    Stored,
+    Table,
+    TableColumn,
+    build_table,
+    map_columns,
+    open_table,
+    restore_column,
+    select,
+)
 from evenly.tricks import Feature, feature_statistics, feature_values, features_of, undo_values
 
 SUMMARY_COLUMNS = (
@@ -64,8 +75,6 @@ SUMMARY_COLUMNS = (
     "smoothness_after",
     "outcome",
 )
-_PLAIN_SETTINGS = ("method", "learning_rate", "target", "bound")
-"""The settings that a saved scaler keeps; kinds and likelihoods are in its schema."""
 
 
 class LipschitzScaler(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
@@ -87,7 +96,13 @@ class LipschitzScaler(TransformerMixin, BaseEstimator):  # type: ignore[misc]  #
     bound : {"exact", "paper"}
         The smoothness of the scaled feature itself, or the paper's upper bound of it, taken after standardizing.
     schema : Schema, path or None
-        A schema, for example edited by hand; columns that it leaves out are inferred.
+        A schema, for example edited by hand; columns that it leaves out are inferred. `kinds` and `likelihoods` come
+        first; the markers and bounds of the schema stay.
+    missing : markers, or mapping of column to markers, optional
+        Values that mean a missing cell, such as `[-999]`, beside `?`, `NA` and empty texts.
+    zeros : {"shift", "clip"}
+        What to do with zeros in a positive column: shift it by its smallest positive value, or clip them to 1e-30 as
+        the paper's code does.
     random_state : int, RandomState or None
         Seeds the noise of the Gamma trick. Fitting draws no noise.
 
@@ -133,6 +148,8 @@ class LipschitzScaler(TransformerMixin, BaseEstimator):  # type: ignore[misc]  #
         likelihoods: Mapping[Any, str | Likelihood] | None = None,
         bound: Literal["exact", "paper"] = "exact",
         schema: Schema | str | Path | None = None,
+        missing: Mapping[Any, Sequence[Value]] | Sequence[Value] | None = None,
+        zeros: Literal["shift", "clip"] = "shift",
         random_state: Any = None,
     ) -> None:
         self.method = method
@@ -142,6 +159,8 @@ class LipschitzScaler(TransformerMixin, BaseEstimator):  # type: ignore[misc]  #
         self.likelihoods = likelihoods
         self.bound = bound
         self.schema = schema
+        self.missing = missing
+        self.zeros = zeros
         self.random_state = random_state
 
     def __sklearn_tags__(self) -> Any:
@@ -159,17 +178,34 @@ class LipschitzScaler(TransformerMixin, BaseEstimator):  # type: ignore[misc]  #
     def fit(self, X: Any, y: Any = None) -> LipschitzScaler:
         """Infer the schema, take the statistics and find the scales. Missing cells are ignored."""
         opened = open_table(X)
-        return self._take(opened, self._start(opened), first=True)
+        fresh = self._unfitted()
+        fresh._take(opened, fresh._start(opened), first=True)
+        return self._become(fresh)
 
     def partial_fit(self, X: Any, y: Any = None) -> LipschitzScaler:
         """Add a part of a table; the first part decides the schema, later ones may bring new classes."""
-        if not hasattr(self, "schema_"):
-            return self.fit(X)
         opened = open_table(X)
+        fresh = self._unfitted()
+        if not hasattr(self, "schema_"):
+            fresh._take(opened, fresh._start(opened), first=True)
+            return self._become(fresh)
         self._check_width(opened)
         if get_method(self.method).scaling == "iqr":
             raise TableError("parts of a table", "quartiles need all rows at once", "use fit, or another method")
-        return self._take(opened, [None] * len(self._labels), first=False)
+        fresh.__dict__.update(self.__dict__ | {"schema_": self.schema_.model_copy(deep=True)})
+        fresh._take(opened, [None] * len(self._labels), first=False)
+        return self._become(fresh)
+
+    def _unfitted(self) -> LipschitzScaler:
+        """Return a scaler with the same settings to fit: if that fails, this one is as it was."""
+        return type(self)(**self.get_params(deep=False))
+
+    def _become(self, fitted: LipschitzScaler) -> LipschitzScaler:
+        settings = self.get_params(deep=False)
+        self.__dict__.pop("feature_names_in_", None)  # the new table may have no names
+        self.__dict__.update({name: value for name, value in fitted.__dict__.items() if name not in settings})
+        self._tell()
+        return self
 
     def _start(self, opened: Table) -> list[Facts | None]:
         """Check the settings and infer the schema; returns what was seen of each column on the way."""
@@ -179,20 +215,28 @@ class LipschitzScaler(TransformerMixin, BaseEstimator):  # type: ignore[misc]  #
                 raise TableError(f"{name} = {value!r}", "expected a positive number")
         if self.bound not in ("exact", "paper"):
             raise TableError(f"bound = {self.bound!r}", "expected 'exact' or 'paper'")
-        check_names(opened, kinds=self.kinds, likelihoods=self.likelihoods)
+        if self.zeros not in ("shift", "clip"):
+            raise TableError(f"zeros = {self.zeros!r}", "expected 'shift' or 'clip'")
+        if not (self.schema is None or isinstance(self.schema, (str, Path, Schema))):
+            raise TableError(f"schema = {self.schema!r}", "expected a Schema or the path of one")
         given = Schema.load(self.schema) if isinstance(self.schema, (str, Path)) else self.schema
         known = {column.name: column for column in given.columns} if given else {}
-        check_names(opened, schema=known)
+        by_column = self.missing if isinstance(self.missing, Mapping) else None
+        check_settings(opened, kinds=self.kinds, likelihoods=self.likelihoods, schema=known, missing=by_column)
+        markers = check_markers(self.missing)
+        self._own = _own_likelihoods(self.likelihoods)
 
         def infer(label: Any, cells: TableColumn) -> tuple[Column, Facts | None]:
             fresh = TableColumn(cells.name, cells.native)  # what it caches goes when it goes
             kind, likelihood = (pick(each, label, cells.name) for each in (self.kinds, self.likelihoods))
-            if cells.name in known and kind is None and likelihood is None:
-                return complete(known[cells.name], fresh), None
+            declared = known.get(cells.name)
+            if declared is not None and kind is None and likelihood is None:
+                return complete(declared, fresh), None
             if kind == "ignore":
                 return Column(name=cells.name, kind="ignore", note="declared"), None
-            facts = look(fresh)
-            column = infer_column(fresh, facts, kind=kind, likelihood=likelihood)
+            bounds = None if declared is None else (declared.lower, declared.upper)
+            facts = look(fresh, declared.missing if declared is not None else markers(label, cells.name))
+            column = infer_column(fresh, facts, kind=kind, likelihood=likelihood, bounds=bounds, zeros=self.zeros)
             return column, replace(facts, numbers=None)
 
         pairs = map_columns(infer, opened.labels, opened.columns, n_rows=opened.n_rows)
@@ -201,26 +245,26 @@ class LipschitzScaler(TransformerMixin, BaseEstimator):  # type: ignore[misc]  #
         self.n_features_in_ = len(opened.columns)
         if opened.container != "numpy" and all(isinstance(label, str) for label in opened.labels):
             self.feature_names_in_ = np.array(opened.labels, dtype=object)
-        elif hasattr(self, "feature_names_in_"):
-            del self.feature_names_in_
         self.seed_ = int(check_random_state(self.random_state).randint(2**31 - 1))
         self._labels = opened.labels
-        self._stored = [(cells.dtype, cells.ordered) for cells in opened.columns]
-        self._own = {one.name: one for one in (self.likelihoods or {}).values() if isinstance(one, Likelihood)}
+        self._stored = [cells.stored for cells in opened.columns]
+        self._originals = [_originals(cells) for cells in opened.columns]
+        # Columns that were found to be no variable are told once; those that the user ignores are not.
+        self._found_ignored = {column.name for column, facts in pairs if column.kind == "ignore" and facts is not None}
         return [facts for _, facts in pairs]
 
     def _family(self, column: Column) -> Likelihood:
         return column_likelihood(column, self._own)
 
-    def _take(self, opened: Table, seen: Sequence[Facts | None], *, first: bool) -> LipschitzScaler:
+    def _take(self, opened: Table, seen: Sequence[Facts | None], *, first: bool) -> None:
         """Take the statistics of a table or of a part of one, then settle the scales."""
         cells, _ = select(opened, self._labels, by_position=self.container_ == "numpy")
         quartiles = get_method(self.method).scaling == "iqr"
 
-        def measure(column: Column, stored: TableColumn, facts: Facts | None) -> ColumnStatistics | Request | None:
-            if column.kind == "ignore":
-                return None
+        def measure(column: Column, stored: TableColumn, facts: Facts | None) -> ColumnStatistics | Request:
             fresh = TableColumn(stored.name, stored.native)
+            if column.kind == "ignore":
+                return ColumnStatistics(fresh.n_observed, 0.0, 0.0)
             family = self._family(column)
             counts = encode_counts(column, facts) if facts is not None and not family.scalable else None
             if counts is not None:
@@ -230,6 +274,9 @@ class LipschitzScaler(TransformerMixin, BaseEstimator):  # type: ignore[misc]  #
             values, unknown = encode(column, fresh)
             if unknown and column.classes is not None:
                 column.classes += unknown
+                if column.kind == "binary" and len(column.classes) > 2:
+                    column.kind, column.likelihood, column.note = "categorical", "categorical", "a third class came"
+                    family = self._family(column)
                 values, _ = encode(column, fresh)
             check_values(column, values, family)
             if not family.scalable:
@@ -247,23 +294,28 @@ class LipschitzScaler(TransformerMixin, BaseEstimator):  # type: ignore[misc]  #
         parts = [next(answers) if isinstance(part, tuple) else part for part in parts]
         if not first:
             parts = [
-                None if old is None or new is None else old.merge(new, self._family(column))
+                old.merge(new, None if column.kind == "ignore" else self._family(column))
                 for column, old, new in zip(self.schema_.columns, self._statistics, parts, strict=True)
             ]
-        self._statistics: list[ColumnStatistics | None] = parts
-        return self._settle()
+        self._statistics: list[ColumnStatistics] = parts
+        self._settle()
 
-    def _settle(self) -> LipschitzScaler:
+    def _settle(self) -> None:
         """Find the scales from the statistics."""
         method = get_method(self.method)
-        features: list[list[Feature]] = []
-        taken: set[str] = set()
-        for j, column in enumerate(self.schema_.columns):
-            family = None if column.kind == "ignore" else self._family(column)
-            group = [] if family is None else features_of(j, column, family, method.trick)
-            features.append([replace(one, name=_unused(one.name, taken)) for one in group])
+        features = [
+            [] if column.kind == "ignore" else features_of(j, column, self._family(column), method.trick)
+            for j, column in enumerate(self.schema_.columns)
+        ]
+        # Columns keep their names; a feature `a=b` of a column `a` gives way to a column of that name.
+        split = [bool(group) and group[0].code is not None for group in features]
+        taken = {column.name for column, apart in zip(self.schema_.columns, split, strict=True) if not apart}
+        features = [
+            [replace(one, name=_unused(one.name, taken)) for one in group] if apart else group
+            for group, apart in zip(features, split, strict=True)
+        ]
         scaled = sum(
-            bool(group) and stats is not None and stats.n > 0 and not stats.constant and group[0].likelihood.scalable
+            bool(group) and stats.n > 0 and not stats.constant and group[0].likelihood.scalable
             for group, stats in zip(features, self._statistics, strict=True)
         )
         self.target_ = float(self.target or 1.0 / (max(scaled, 1) * self.learning_rate))
@@ -281,43 +333,43 @@ class LipschitzScaler(TransformerMixin, BaseEstimator):  # type: ignore[misc]  #
                 )
                 for one in group
             ]
-            if stats is not None
-            else []
             for group, stats in zip(features, self._statistics, strict=True)
         ]
-        self._tell()
-        return self
 
     def _tell(self) -> None:
         """Warn of every outcome that a user may not expect, once each, with the columns concerned."""
         concerned: dict[Outcome, dict[str, None]] = {}
-        for column, group in zip(self.schema_.columns, self._fitted, strict=True):
-            if column.kind == "ignore" and column.note == NO_DATA:
-                concerned.setdefault(Outcome.NO_DATA, {})[repr(column.name)] = None
-            elif column.kind == "ignore" and column.note != "declared":
-                concerned.setdefault(Outcome.PASSED_THROUGH, {})[f"{column.name!r} ({column.note})"] = None
+        for column, group, stats in zip(self.schema_.columns, self._fitted, self._statistics, strict=True):
+            if column.name in self._found_ignored:
+                if stats.n == 0:
+                    concerned.setdefault(Outcome.NO_DATA, {})[repr(column.name)] = None
+                else:
+                    concerned.setdefault(Outcome.PASSED_THROUGH, {})[f"{column.name!r} ({column.note})"] = None
             for one in group:
                 if one.outcome not in (Outcome.REACHED, Outcome.SCALED, Outcome.PASSED_THROUGH):
                     concerned.setdefault(one.outcome, {})[repr(column.name)] = None
         for outcome, names in concerned.items():
             shown = ", ".join(list(names)[:10]) + (f" and {len(names) - 10} more" if len(names) > 10 else "")
-            warnings.warn(f"{outcome.value}: {shown}: {outcome.remedy}", EvenlyWarning, stacklevel=5)
+            remedy = outcome.remedy
+            if outcome is Outcome.PASSED_THROUGH:
+                remedy = "no variable, left as it is; declare a kind to use it, or `ignore` to be silent"
+            warnings.warn(f"{outcome.value}: {shown}: {remedy}", EvenlyWarning, stacklevel=4)
 
     @property
     def summary_(self) -> Any:
-        """One row a feature, as a pandas or Polars table, whichever is installed; else a NumPy record array."""
+        """One row a feature: a Polars table for one, else a pandas table if it is installed, else a record array."""
         check_is_fitted(self, "schema_")
         rows = []
-        for column, group, fits in zip(self.schema_.columns, self._features, self._fitted, strict=True):
+        for j, (column, group, fits) in enumerate(zip(self.schema_.columns, self._features, self._fitted, strict=True)):
             if not group:
-                outcome = Outcome.NO_DATA if column.note == NO_DATA else Outcome.PASSED_THROUGH
+                outcome = Outcome.PASSED_THROUGH if self._statistics[j].n else Outcome.NO_DATA
                 rows.append((column.name, column.name, "ignore", "-", 0.0, 1.0, 0.0, outcome.value, 0.0))
             for one, fit in zip(group, fits, strict=True):
                 after = (fit.smoothness_before, fit.scale, fit.smoothness_after, fit.outcome.value, fit.bound_after)
                 rows.append((column.name, one.name, column.kind, one.likelihood.name, *after))
         names = (*SUMMARY_COLUMNS, "bound_after")[: None if self.bound == "paper" else -1]
         data = {name: np.array([row[i] for row in rows]) for i, name in enumerate(names)}
-        for container in ("pandas", "polars"):
+        for container in ("polars",) if self.container_ == "polars" else ("pandas", "polars"):
             with suppress(ModuleNotFoundError):
                 return build_table(data, container)
         return np.rec.fromarrays(list(data.values()), names=",".join(names))  # type: ignore[call-overload]  # stubs
@@ -364,10 +416,12 @@ class LipschitzScaler(TransformerMixin, BaseEstimator):  # type: ignore[misc]  #
                 messages.append(f"column {column.name!r}: classes not seen in fit become missing: {unknown[:5]}")
             check_values(column, values, family)
             values = prepare(column, values)
-            return [
+            scaled = [
                 feature.likelihood.scale_data(feature_values(feature, values, self.seed_), fit.scale)
                 for feature, fit in zip(group, fits, strict=True)
             ]
+            # A column that is not scaled may still be the table's own memory, which is not ours to give away.
+            return [feature if feature.flags.owndata else feature.copy() for feature in scaled]
 
         results = map_columns(one, self.schema_.columns, cells, self._features, self._fitted, n_rows=opened.n_rows)
         for message in messages:
@@ -388,13 +442,11 @@ class LipschitzScaler(TransformerMixin, BaseEstimator):  # type: ignore[misc]  #
             if not group:
                 data[self._labels[j]] = _native(next(cells), opened.container, self.container_)
                 continue
-            parts = [
-                undo_values(one, one.likelihood.unscale_data(next(cells).numbers, fit.scale))
-                for one, fit in zip(group, self._fitted[j], strict=True)
-            ]
-            dtype, ordered = self._stored[j]
-            restored = decode(column, _join(column, group, parts))
-            data[self._labels[j]] = restore_column(restored, self.container_, dtype, column.classes, ordered)
+            parts = [_unscale(one, fit, next(cells).numbers) for one, fit in zip(group, self._fitted[j], strict=True)]
+            originals = self._originals[j]
+            restored = decode(column, _join(column, group, parts), originals)
+            classes = list(originals) or column.classes
+            data[self._labels[j]] = restore_column(restored, self.container_, self._stored[j], classes)
         return build_table(data, self.container_, opened.native)
 
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[Any]:
@@ -451,27 +503,35 @@ class LipschitzScaler(TransformerMixin, BaseEstimator):  # type: ignore[misc]  #
     def save(self, path: str | Path) -> None:
         """Write the fitted scaler to a JSON file (`scaler.json` inside it, if the path is a folder)."""
         check_is_fitted(self, "schema_")
-        params = {name: value for name, value in self.get_params(deep=False).items() if name in _PLAIN_SETTINGS}
+        settings = self.get_params(deep=False) | {"schema": None}  # what the schema said is in the fitted one
+        settings["likelihoods"] = {
+            label: one.name if isinstance(one, Likelihood) else one for label, one in (self.likelihoods or {}).items()
+        } or None
+        if not isinstance(self.random_state, (int, np.integer, type(None))):
+            settings["random_state"] = None  # a generator; the seed it gave is saved below
+        for name in ("kinds", "likelihoods", "missing"):
+            if isinstance(settings[name], Mapping):
+                settings[name] = {str(label): value for label, value in settings[name].items()}
         write_json(
             saved_path(path, "scaler.json"),
             {
                 "evenly": __version__,
                 "saved": type(self).__name__,
-                "settings": params,
+                "settings": settings,
                 "own_likelihoods": sorted(self._own),
                 "schema": self.schema_.model_dump(exclude_defaults=True),
-                "labels": [label if isinstance(label, (str, int)) else str(label) for label in self._labels],
+                "labels": [label if isinstance(label, (str, int, float)) else str(label) for label in self._labels],
                 "container": self.container_,
                 "stored": self._stored,
                 "seed": self.seed_,
                 "target": self.target_,
-                "statistics": [None if one is None else one.to_plain() for one in self._statistics],
+                "statistics": [one.to_plain() for one in self._statistics],
                 "scales": [[fit.scale for fit in group] for group in self._fitted],
             },
         )
 
     @classmethod
-    def load(cls, path: str | Path, *, likelihoods: Sequence[Likelihood] = ()) -> LipschitzScaler:
+    def load(cls, path: str | Path, *, likelihoods: Sequence[Likelihood] | Mapping[Any, Any] = ()) -> LipschitzScaler:
         """Read a scaler that `save` wrote; no code of the file is run.
 
         Likelihoods of your own are code, so they are not in the file: give them again.
@@ -486,22 +546,38 @@ class LipschitzScaler(TransformerMixin, BaseEstimator):  # type: ignore[misc]  #
         >>> bool((again.transform([[3.0]]) == scaler.transform([[3.0]])).all())
         True
         """
-        saved = read_json(saved_path(path, "scaler.json"), cls.__name__)
-        scaler = cls(**saved["settings"])
-        scaler._own = {one.name: one for one in likelihoods}
-        absent = [name for name in saved["own_likelihoods"] if name not in scaler._own]
+        file = saved_path(path, "scaler.json")
+        saved = read_json(file, cls.__name__)
+        given = likelihoods.values() if isinstance(likelihoods, Mapping) else likelihoods
+        own = {one.name: one for one in given if isinstance(one, Likelihood)}
+        absent = [name for name in saved.get("own_likelihoods", ()) if name not in own]
         if absent:
             raise TableError(f"a scaler with the likelihood {absent[0]!r} of your own", "expected it in `likelihoods`")
+        try:
+            return cls._from_saved(saved, own)
+        except (KeyError, TypeError, ValueError, IndexError) as error:
+            raise TableError(
+                f"{file}, saved by evenly {saved.get('evenly')}",
+                f"evenly {__version__} cannot read it: {type(error).__name__} {error}",
+            ) from error
+
+    @classmethod
+    def _from_saved(cls, saved: dict[str, Any], own: dict[str, Likelihood]) -> LipschitzScaler:
+        settings = saved["settings"]
+        if settings.get("likelihoods"):
+            settings["likelihoods"] = {label: own.get(one, one) for label, one in settings["likelihoods"].items()}
+        scaler = cls(**settings)
+        scaler._own = own
         scaler.schema_ = Schema.model_validate(saved["schema"])
         scaler._labels, scaler.container_, scaler.seed_ = saved["labels"], saved["container"], saved["seed"]
-        scaler._stored = [(dtype, ordered) for dtype, ordered in saved["stored"]]
+        scaler._stored = [Stored(*one) for one in saved["stored"]]
+        scaler._originals = [()] * len(scaler._labels)
+        scaler._found_ignored = set()
         scaler.n_features_in_ = len(scaler._labels)
         if scaler.container_ != "numpy" and all(isinstance(label, str) for label in scaler._labels):
             scaler.feature_names_in_ = np.array(scaler._labels, dtype=object)
-        scaler._statistics = [None if one is None else ColumnStatistics.from_plain(one) for one in saved["statistics"]]
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", EvenlyWarning)  # they were told when it was fitted
-            scaler._settle()
+        scaler._statistics = [ColumnStatistics.from_plain(one) for one in saved["statistics"]]
+        scaler._settle()
         scaler.target_ = saved["target"]
         # The saved scales count: solving again with another version of a library may round otherwise.
         scaler._fitted = [
@@ -511,8 +587,7 @@ class LipschitzScaler(TransformerMixin, BaseEstimator):  # type: ignore[misc]  #
         return scaler
 
     def _frequencies(self, j: int) -> Floats:
-        stats, classes = self._statistics[j], self.schema_.columns[j].classes or []
-        counts = (stats.counts if stats is not None else None) or {}
+        counts, classes = self._statistics[j].counts or {}, self.schema_.columns[j].classes or []
         shares = np.array([counts.get(float(k), 0) for k in range(len(classes))], np.float64)
         return np.asarray(shares / max(shares.sum(), 1.0))
 
@@ -526,12 +601,38 @@ def _unused(name: str, taken: set[str]) -> str:
 
 
 def _native(cells: TableColumn, source: str, container: str) -> Any:
-    """Pass a column through: as it is into its own kind of table, as a list of objects into another."""
+    """Pass a column through: as it is into its own kind of table, as a list of cells into another."""
     if isinstance(cells.native, np.ndarray):
         return cells.native
     if source == container:
         return nw.to_native(cells.native)
-    return np.array([*cells.native.to_list(), None], dtype=object)[:-1]
+    return cells.native.to_list()
+
+
+def _own_likelihoods(likelihoods: Mapping[Any, Any] | None) -> dict[str, Likelihood]:
+    """Collect the user's own likelihoods by name, which must tell them apart from each other and from ours."""
+    own: dict[str, Likelihood] = {}
+    for column, one in (likelihoods or {}).items():
+        if not isinstance(one, Likelihood) or one is LIKELIHOODS.get(one.name):
+            continue
+        if one.name in LIKELIHOODS or one.name == "categorical" or own.setdefault(one.name, one) is not one:
+            raise TableError(
+                f"another likelihood called {one.name!r}", "expected names to differ", "rename it", column=column
+            )
+    return own
+
+
+def _originals(cells: TableColumn) -> tuple[Any, ...]:
+    """Return declared classes that JSON cannot hold (intervals, dates): a schema has only their texts."""
+    classes = tuple(cells.categories or ())
+    return () if all(isinstance(value, (bool, int, float, str)) for value in classes) else classes
+
+
+def _unscale(feature: Feature, fit: FittedScale, values: Floats) -> Floats:
+    """Undo the scale of a feature; a value below the support, which no data gave, becomes its lower end."""
+    if feature.likelihood.support.lower == 0.0:
+        values = np.where(values < 0.0, 0.0, values)
+    return np.asarray(feature.likelihood.unscale_data(values, fit.scale))
 
 
 def _join(column: Column, group: Sequence[Feature], parts: Sequence[Floats]) -> Floats:
@@ -539,9 +640,12 @@ def _join(column: Column, group: Sequence[Feature], parts: Sequence[Floats]) -> 
     if group[0].code is not None:
         stacked = np.stack(parts, axis=-1)
         missing = np.isnan(stacked).any(axis=-1)
-        best = np.nan_to_num(stacked).argmax(axis=-1)
-        return np.where(missing, np.nan, best)
-    values = parts[0] - column.shift
+        return np.where(missing, np.nan, np.nan_to_num(stacked).argmax(axis=-1))
+    values = undo_values(group[0], parts[0])
     if column.has_classes:
         return np.clip(np.rint(values), 0.0, len(column.classes or ()) - 1.0)
+    if group[0].likelihood.support.lower == 0.0:
+        values = np.where(values - column.shift < 0.0, 0.0, values - column.shift)
+    if column.clip is not None:  # what was raised to the clip was 0
+        values = np.where(values <= column.clip * (1.0 + 1e-9), 0.0, values)
     return values

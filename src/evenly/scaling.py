@@ -11,7 +11,8 @@ import numpy as np
 from scipy.optimize import brentq, minimize_scalar
 
 from evenly._support import TableError
-from evenly.likelihoods import Likelihood, LogNormal
+from evenly.arrays import Array, to_numpy
+from evenly.likelihoods import Likelihood
 from evenly.smoothness import Bound, log_scaled_smoothness, scaled_smoothness
 from evenly.tables import Floats
 from evenly.tricks import FeatureStatistics, Trick
@@ -47,7 +48,7 @@ def get_method(name: str) -> Method:
     >>> get_method("lip-gamma")
     Method(scaling='lip', trick='gamma')
     """
-    if name not in METHODS:
+    if not isinstance(name, str) or name not in METHODS:
         raise TableError(f"the method {name!r}", f"expected one of {', '.join(METHODS)}")
     return METHODS[name]
 
@@ -86,8 +87,8 @@ class Outcome(Enum):
     )
     OUT_OF_RANGE = (
         "out_of_range",
-        "the values are too large, too small or too far apart to be fitted and scaled in double precision: left as "
-        "they are; choose another unit or another likelihood",
+        "the target, or the values, are too large, too small or too far apart for double precision to fit and scale: "
+        "left as they are; choose another target, unit or likelihood",
     )
     CONSTANT = ("constant", "all observed cells are equal: left as it is")
     NO_DATA = ("no_data", "no observed cells: left as it is")
@@ -112,7 +113,7 @@ _GRID = np.linspace(-_REACH, _REACH, 1201)
 
 
 def solve_scale(
-    family: Likelihood, natural: Floats, target: float, *, bound: Bound = "exact", std: float = 1.0
+    family: Likelihood, natural: Array, target: float, *, bound: Bound = "exact", std: float = 1.0
 ) -> Solved:
     """Find the scale at which the smoothness equals the target.
 
@@ -129,6 +130,12 @@ def solve_scale(
     std : float
         The spread of the data (of log x for a log-normal): of two roots, the one that brings it nearer to 1 is taken.
 
+    Returns
+    -------
+    Solved
+        The scale and its outcome; 1 and `out_of_range` where no scale within e^-300 .. e^300 has the target, or target
+        and spread are not both positive numbers.
+
     Examples
     --------
     >>> from evenly.likelihoods import EXPONENTIAL, GAMMA
@@ -136,9 +143,14 @@ def solve_scale(
     3.0
     >>> solve_scale(GAMMA, np.array([0.0, -1.0]), 1.0).outcome  # the shape alone has pi^2/6
     <Outcome.BELOW_FLOOR: 'below_floor'>
+    >>> solve_scale(EXPONENTIAL, np.array([-1.0]), 1e300)
+    Solved(scale=1.0, outcome=<Outcome.OUT_OF_RANGE: 'out_of_range'>)
     """
-
-    fisher = family.fisher(natural)
+    with np.errstate(all="ignore"):  # what overflows is out of range
+        fisher = family.fisher(to_numpy(natural))
+    beyond = Solved(1.0, Outcome.OUT_OF_RANGE)
+    if not (0.0 < target < math.inf and 0.0 < std < math.inf and np.isfinite(fisher).all() and fisher.any()):
+        return beyond
     goal = math.log(target)
 
     def gap(t: float) -> float:
@@ -156,8 +168,13 @@ def solve_scale(
     if least >= goal:
         if not level_end:
             return Solved(math.exp(lowest), Outcome.BELOW_FLOOR)
+        end, next_to_it = values[:2] if values[0] < values[-1] else (values[-1], values[-2])
+        if next_to_it - end > 1e-9:  # still falling there: no floor, only the end of the search
+            return beyond
         outcome, goal = Outcome.BELOW_FLOOR, least + math.log(FLOOR_MARGIN)
     ends = [end for end in (-_REACH, _REACH) if gap(end) > 0.0]
+    if not ends:
+        return beyond
     roots = [brentq(gap, lowest, end, xtol=1e-15, rtol=1e-15) for end in ends]
     return Solved(math.exp(min(roots, key=lambda t: abs(t + math.log(std)))), outcome)
 
@@ -219,11 +236,11 @@ def fit_scale(
         return fitted(1.0, Outcome.OUT_OF_RANGE)
     if scaling == "lip":
         at = start if bound == "paper" else unit
-        scale, outcome = solve_scale(
-            family, family.scale_natural(natural, unit / at), target, bound=bound, std=std / at
-        )
+        with np.errstate(all="ignore"):
+            started = family.scale_natural(natural, unit / at)
+        scale, outcome = solve_scale(family, started, target, bound=bound, std=std / at)
         return fitted(scale / at, outcome)
-    low, high = (math.log(v) if isinstance(family, LogNormal) else v for v in (of.minimum, of.maximum))
+    low, high = (math.log(v) if family.in_logs else v for v in (of.minimum, of.maximum))
     width = {"std": lambda: std, "max": lambda: max(abs(low), abs(high)), "iqr": lambda: _iqr(of)}[scaling]()
     if width > 0.0 or scaling == "std":
         return fitted(1.0 / width if width > 0.0 else math.inf, Outcome.SCALED)
@@ -232,17 +249,20 @@ def fit_scale(
 
 def _representable(family: Likelihood, of: FeatureStatistics, scale: float) -> bool:
     """Whether the scale is a number and both ends of the data stay inside the support when scaled by it."""
+    support, ends = family.support, np.array([of.minimum, of.maximum])
     if not (math.isfinite(scale) and scale > 0.0):
         return False
     with np.errstate(all="ignore"):
-        ends = family.scale_data(np.array([of.minimum, of.maximum]), scale)
-    return bool(np.isfinite(ends).all() and (family.support.whole or family.support.contains(ends).all()))
+        scaled = family.scale_data(ends, scale)
+    # Where the lower end belongs to the support, only a value that was there may lie there.
+    inside = support.contains(scaled) & ((scaled != support.lower) | (ends == support.lower))
+    return bool(np.isfinite(scaled).all() and (support.whole or inside.all()))
 
 
 def _std(family: Likelihood, of: FeatureStatistics) -> float:
     assert of.location is not None
     first, second = of.location.means
-    unit = 1.0 if isinstance(family, LogNormal) else of.location.pivot.unit
+    unit = 1.0 if family.in_logs else of.location.pivot.unit
     with np.errstate(all="ignore"):
         variance = float(second - first * first)
     return math.sqrt(variance) * unit if variance > 0.0 else 0.0

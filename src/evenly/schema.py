@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -14,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from evenly._support import TableError
 from evenly.files import write_text
-from evenly.likelihoods import Likelihood, get_likelihood
+from evenly.likelihoods import LIKELIHOODS, Likelihood, get_likelihood
 from evenly.tables import Floats, Table, TableColumn, open_table
 
 Kind = Literal["real", "positive", "count", "binary", "categorical", "ordinal", "ignore"]
@@ -50,8 +51,13 @@ LEAST_SHIFT = 1e-6
 NO_DATA = "no data"
 """The note of a column without an observed cell."""
 
-_DATE = re.compile(r"\d{4}-\d{1,2}-\d{1,2}([T ].*)?|\d{1,2}[./-]\d{1,2}[./-]\d{2,4}([T ].*)?|\d{1,2}:\d{2}(:\d{2})?")
-_IDENTIFIER_NAME = re.compile(r"(^|[_\s-])(id|uuid|guid|key|index|nr|number)$", re.IGNORECASE)
+_NUMBER = re.compile(r"[+-]?(0|[1-9]\d*|(?=\.))(\.\d*)?([eE][+-]?\d+)?")
+_DATE = re.compile(
+    r"\d{4}[./-]\d{1,2}[./-]\d{1,2}([T ].*)?|\d{1,2}[./-]\d{1,2}[./-]\d{2,4}([T ].*)?|\d{1,2}:\d{2}(:\d{2})?"
+)
+_IDENTIFIER_NAME = re.compile(r"(^|[_\s-])(?i:id|uuid|guid|key|index|nr|number)$|[a-z]I[dD]$")
+_YEARS = (1500.0, 2200.0)
+"""Consecutive whole numbers in this range are years, not identifiers."""
 
 
 class Column(BaseModel):
@@ -98,9 +104,25 @@ class Column(BaseModel):
         return classes
 
     @model_validator(mode="after")
-    def _likelihood_of_the_kind(self) -> Column:
-        if self.likelihood is None and self.kind != "ignore":
+    def _consistent(self) -> Column:
+        if self.kind == "ignore":
+            return self
+        if self.likelihood is None:
             self.likelihood = DEFAULT_LIKELIHOOD[self.kind]
+        if not self.has_classes:
+            self.classes = None
+        elif self.kind == "binary" and self.classes is not None and len(self.classes) > 2:
+            raise ValueError(f"binary expects at most 2 classes, got {len(self.classes)}; declare it categorical")
+        known = self.likelihood in LIKELIHOODS or self.likelihood == "categorical"
+        if known and not _fits(self.likelihood, self.kind):
+            raise ValueError(
+                f"the likelihood {self.likelihood!r} does not go with the kind {self.kind!r}; leave the likelihood out "
+                f"to get {DEFAULT_LIKELIHOOD[self.kind]!r}"
+            )
+        if self.shift and self.clip is not None:
+            raise ValueError("shift and clip exclude each other")
+        if self.lower is not None and self.upper is not None and self.lower > self.upper:
+            raise ValueError(f"lower = {self.lower:g} lies above upper = {self.upper:g}")
         return self
 
     @property
@@ -131,6 +153,14 @@ class Schema(BaseModel):
 
     columns: list[Column]
 
+    @field_validator("columns")
+    @classmethod
+    def _names_differ(cls, columns: list[Column]) -> list[Column]:
+        names = [column.name for column in columns]
+        if len(set(names)) < len(names):
+            raise ValueError(f"the column {next(n for n in names if names.count(n) > 1)!r} is there twice")
+        return columns
+
     def __str__(self) -> str:
         rows = [("column", "kind", "likelihood", "details", "note")]
         rows += [(c.name, c.kind, c.likelihood or "-", _details(c), c.note) for c in self.columns]
@@ -146,7 +176,12 @@ class Schema(BaseModel):
 
     def save(self, path: str | Path) -> None:
         """Write the schema to a JSON file that a person can edit."""
-        write_text(path, self.model_dump_json(indent=2, exclude_defaults=True) + "\n")
+        plain = self.model_dump(exclude_defaults=True)
+        for column in plain["columns"]:
+            # The default likelihood follows the kind: whoever edits the kind need not edit both.
+            if column.get("likelihood") == DEFAULT_LIKELIHOOD.get(column["kind"]):
+                column.pop("likelihood", None)
+        write_text(path, json.dumps(plain, indent=2, ensure_ascii=False) + "\n")
 
     @classmethod
     def load(cls, path: str | Path) -> Schema:
@@ -218,13 +253,13 @@ def blocks(values: Floats) -> Iterable[Floats]:
 
 def look(column: TableColumn, missing: Sequence[Value] = ()) -> Facts:
     """Gather the facts of one column."""
-    declared = [marker for marker in missing if not isinstance(marker, str)]
+    declared = [number for number in map(_number, missing) if number is not None]
     if column.storage in ("boolean", "integer", "float"):
         numbers = column.numbers
         hit = np.isin(numbers, declared) if declared else np.zeros(0, bool)
         if hit.any():
             numbers = np.where(hit, np.nan, numbers)
-        return _look_at_numbers(column, numbers, tuple(declared) if hit.any() else ())
+        return _look_at_numbers(column, numbers, tuple(missing) if hit.any() else ())
     n_rows = len(column.native)
     if column.storage in ("time", "other"):
         return Facts(column.storage, n_rows, n_rows)
@@ -240,16 +275,17 @@ def look(column: TableColumn, missing: Sequence[Value] = ()) -> Facts:
     if kept and column.categories is None and all(value is not None for value in parsed):
         lookup = np.full(len(distinct) + 1, np.nan)  # the last entry is for the code -1
         lookup[:-1][~is_marker] = parsed
-        facts = _look_at_numbers(column, lookup[codes], markers)
-        if not any(np.isnan(p) for p in parsed if p is not None):
-            return facts
+        return _look_at_numbers(column, lookup[codes], markers)
     n = int(counts[~is_marker].sum())
     return Facts("text", n_rows, n, distinct=tuple(kept), counts=tuple(counts[~is_marker]), markers=markers)
 
 
 def _number(value: Any) -> float | None:
+    """Return the number that a cell is or spells; a text with a leading zero (a postal code) is no number."""
+    if isinstance(value, bool) or (isinstance(value, str) and not _NUMBER.fullmatch(value.strip())):
+        return None
     try:
-        return None if isinstance(value, bool) else float(value)
+        return float(value)
     except (TypeError, ValueError):
         return None
 
@@ -327,15 +363,17 @@ def infer_schema(
     x1      binary  bernoulli   blue | red
     """
     opened = open_table(table)
-    check_names(opened, kinds=kinds, likelihoods=likelihoods, bounds=bounds)
+    by_column = missing if isinstance(missing, Mapping) else None
+    check_settings(opened, kinds=kinds, likelihoods=likelihoods, bounds=bounds, missing=by_column)
+    markers = check_markers(missing)
+    if zeros not in ("shift", "clip"):
+        raise TableError(f"zeros = {zeros!r}", "expected 'shift' or 'clip'")
     columns = dict(zip(opened.labels, opened.columns, strict=True))
     return Schema(
         columns=[
             infer_column(
                 column,
-                look(
-                    column, (pick(missing, label, column.name) or ()) if isinstance(missing, Mapping) else missing or ()
-                ),
+                look(column, markers(label, column.name)),
                 kind=pick(kinds, label, column.name),
                 likelihood=pick(likelihoods, label, column.name),
                 bounds=pick(bounds, label, column.name),
@@ -346,15 +384,28 @@ def infer_schema(
     )
 
 
-def check_names(opened: Table, **settings: Mapping[Any, Any] | None) -> None:
-    """Refuse settings for columns that the table does not have."""
+def check_settings(opened: Table, **settings: Any) -> None:
+    """Refuse settings that are no mapping by column, or are for columns that the table does not have."""
     known = {*opened.labels, *opened.names}
     for setting, mapping in settings.items():
+        if mapping is not None and not isinstance(mapping, Mapping):
+            raise TableError(f"{setting} = {mapping!r}", "expected a mapping by column", '{"age": ...}')
         for name in mapping or ():
             if name not in known:
                 raise TableError(
                     f"{setting} for it", f"expected one of {opened.names[:20]}", "check the spelling", column=name
                 )
+
+
+def check_markers(missing: Any) -> Callable[[Any, str], Sequence[Value]]:
+    """Return the markers of missing cells by column: one list for all columns, or a mapping."""
+    if isinstance(missing, Mapping):
+        return lambda label, name: check_markers(pick(missing, label, name))(label, name)
+    if missing is not None and (isinstance(missing, str) or not isinstance(missing, Sequence)):
+        raise TableError(
+            f"missing = {missing!r}", "expected a list of markers, or a mapping of column to one", "[-999]"
+        )
+    return lambda label, name: missing or ()
 
 
 def pick(mapping: Mapping[Any, Any] | None, label: Any, name: str) -> Any:
@@ -394,6 +445,11 @@ def infer_column(
     column = Column(name=cells.name, kind=kind, missing=list(facts.markers), note=note)  # type: ignore[arg-type]
     if column.kind == "ignore":
         return column
+    if facts.storage in ("time", "other") and facts.n:
+        what = "dates or times" if facts.storage == "time" else "cells that are neither numbers nor texts"
+        raise TableError(
+            what, f"{column.kind} expects numbers or texts", "convert them, or `ignore`", column=cells.name
+        )
     if column.has_classes:
         column.classes = _classes(cells, facts)
         if not column.classes:
@@ -423,6 +479,8 @@ def infer_column(
 def _name(likelihood: str | Likelihood) -> str:
     if isinstance(likelihood, Likelihood):
         return likelihood.name
+    if not isinstance(likelihood, str):
+        raise TableError(f"the likelihood {likelihood!r}", "expected a name, or one from define_likelihood")
     return likelihood if likelihood == "categorical" else get_likelihood(likelihood).name
 
 
@@ -456,7 +514,9 @@ def _settle_support(column: Column, facts: Facts, family: Likelihood, zeros: str
     low = facts.minimum
     if support.whole and not facts.whole:
         raise _outside(column.name, "values that are not whole numbers", family)
-    if low == 0.0 and support.lower == 0.0 and not support.whole and facts.maximum > 0.0:
+    if low == facts.maximum == 0.0 == support.lower and not support.whole:
+        column.shift, column.note = 1.0, "all zero"
+    elif low == 0.0 and support.lower == 0.0 and not support.contains(np.float64(0.0)):
         if zeros == "clip":
             column.clip = PAPER_CLIP
             column.note = (column.note + "; zeros clipped as in the paper").lstrip("; ")
@@ -465,16 +525,13 @@ def _settle_support(column: Column, facts: Facts, family: Likelihood, zeros: str
         smallest = min(float(b[b > 0].min()) for b in blocks(facts.numbers) if (b > 0).any())
         column.shift = max(smallest, LEAST_SHIFT * facts.maximum)
         column.note = (column.note + "; has zeros").lstrip("; ")
-        return
-    if low < support.lower or (low == support.lower and not support.whole):
-        if facts.minimum == facts.maximum == 0.0:
-            column.shift, column.note = 1.0, "all zero"
-            return
+    elif not support.contains(np.float64(low)):
         raise _outside(column.name, f"minimum {low:g}", family)
 
 
 def _outside(name: str, got: str, family: Likelihood) -> TableError:
-    return TableError(got, f"{family.name} expects {family.support}", "declare it `real`, or shift it", column=name)
+    hint = "declare it `real`, or give its schema a `shift`"
+    return TableError(got, f"{family.name} expects {family.support}", hint, column=name)
 
 
 def _decide(cells: TableColumn, facts: Facts) -> tuple[str, str]:
@@ -538,7 +595,8 @@ def _variance(facts: Facts) -> float:
 def _is_identifier(cells: TableColumn, facts: Facts) -> bool:
     if facts.n < 20 or facts.maximum - facts.minimum < facts.n - 1:
         return False
-    consecutive = facts.maximum - facts.minimum == facts.n - 1
+    years = _YEARS[0] <= facts.minimum and facts.maximum <= _YEARS[1]
+    consecutive = facts.maximum - facts.minimum == facts.n - 1 and not years
     if not consecutive and not _IDENTIFIER_NAME.search(cells.name):
         return False
     assert facts.numbers is not None
@@ -560,7 +618,7 @@ def _several_peaks(facts: Facts) -> bool:
 def _classes(cells: TableColumn, facts: Facts) -> list[Value]:
     if cells.categories is not None:
         gone = set(facts.markers)
-        return [_plain(value) for value in cells.categories if value not in gone]
+        return _distinguishable(cells, [_plain(value) for value in cells.categories if value not in gone])
     if facts.storage == "boolean":
         return [False, True]
     if facts.distinct is not None:
@@ -576,11 +634,23 @@ def _classes(cells: TableColumn, facts: Facts) -> list[Value]:
                 column=cells.name,
             )
         values = (int(v) if facts.whole else float(v) for v in distinct)
-    return sorted((_plain(value) for value in values), key=_order)
+    return _distinguishable(cells, sorted((_plain(value) for value in values), key=_order))
+
+
+def _distinguishable(cells: TableColumn, classes: list[Value]) -> list[Value]:
+    texts = [str(value) for value in classes]
+    if len(set(texts)) < len(texts):
+        twice = next(text for text in texts if texts.count(text) > 1)
+        raise TableError(
+            f"the class {twice} as a number and as a text", "expected one of them", "convert one", column=cells.name
+        )
+    return classes
 
 
 def _plain(value: Any) -> Value:
-    return value.item() if isinstance(value, np.generic) else value  # type: ignore[no-any-return]
+    """Return a class as JSON can hold it: intervals, dates and the like by their text."""
+    value = value.item() if isinstance(value, np.generic) else value
+    return value if isinstance(value, (bool, int, float, str)) else str(value)
 
 
 def _order(value: Value) -> tuple[bool, Any]:
@@ -598,7 +668,7 @@ def encode(column: Column, cells: TableColumn) -> tuple[Floats, list[Any]]:
     """
     if cells.storage in ("boolean", "integer", "float") and not _text_classes(column):
         numbers = cells.numbers
-        declared = [marker for marker in column.missing if not isinstance(marker, str)]
+        declared = [number for number in map(_number, column.missing) if number is not None]
         if declared:
             numbers = np.where(np.isin(numbers, declared), np.nan, numbers)
         return (_encode_numbers(column, numbers)) if column.has_classes else (numbers, [])
@@ -666,11 +736,16 @@ def _encode_numbers(column: Column, numbers: Floats) -> tuple[Floats, list[Any]]
     return encoded, sorted(unknown)
 
 
-def decode(column: Column, numbers: Floats) -> npt.NDArray[Any]:
-    """Turn numbers back into cells: values as they are, codes into classes; None where missing."""
+def decode(column: Column, numbers: Floats, originals: Sequence[Any] = ()) -> npt.NDArray[Any]:
+    """Turn numbers back into cells: values as they are, codes into classes; None where missing.
+
+    `originals` are the cells that a column's classes were at first, where a class is only the text of one.
+    """
     if not column.has_classes:
         return numbers
-    classes = np.array([*(column.classes or ()), None], dtype=object)
+    by_text = {str(value): value for value in originals}
+    classes = np.empty(len(column.classes or ()) + 1, dtype=object)
+    classes[:-1] = [by_text.get(str(value), value) for value in column.classes or ()]
     codes = np.where(np.isnan(numbers), len(classes) - 1, numbers).astype(np.intp)
     return classes[np.clip(codes, 0, len(classes) - 1)]
 
@@ -708,5 +783,7 @@ def check_values(column: Column, values: Floats, family: Likelihood) -> None:
         shifted = low + column.shift if column.clip is None or low < 0.0 else max(low, column.clip)
         if not family.support.contains(np.float64(np.rint(shifted) if family.support.whole else shifted)):
             raise _outside(column.name, f"minimum {low:g}", family)
+        if not family.support.whole and high + column.shift >= family.support.upper:
+            raise _outside(column.name, f"maximum {high:g}", family)
         if family.support.whole and not (block == np.rint(block)).all():
             raise _outside(column.name, "values that are not whole numbers", family)

@@ -13,13 +13,15 @@ from typing import Literal
 import numpy as np
 from scipy.optimize import minimize
 
+from evenly._support import TableError
+from evenly.arrays import Array, to_numpy
 from evenly.likelihoods import Likelihood
 from evenly.tables import Floats
 
 Bound = Literal["exact", "paper"]
 
 
-def smoothness_at(family: Likelihood, natural: Floats) -> float:
+def smoothness_at(family: Likelihood, natural: Array) -> float:
     """Return the paper's estimator at given parameters: the sum of the absolute entries of the Fisher matrix.
 
     Examples
@@ -30,12 +32,12 @@ def smoothness_at(family: Likelihood, natural: Floats) -> float:
     >>> smoothness_at(NORMAL, NORMAL.to_natural(np.array([0.0, 1.0])))
     3.0
     """
-    return float(np.abs(family.fisher(natural)).sum())
+    return float(np.abs(family.fisher(to_numpy(natural))).sum())
 
 
-def smoothness_by_parameter(family: Likelihood, natural: Floats) -> Floats:
+def smoothness_by_parameter(family: Likelihood, natural: Array) -> Floats:
     """Return the estimator of each natural parameter: the row sums of the absolute Fisher matrix."""
-    return np.asarray(np.abs(family.fisher(natural)).sum(axis=-1))
+    return np.asarray(np.abs(family.fisher(to_numpy(natural))).sum(axis=-1))
 
 
 def log_scaled_smoothness(family: Likelihood, fisher: Floats, log_scale: Floats | float, bound: Bound) -> Floats:
@@ -53,7 +55,7 @@ def log_scaled_smoothness(family: Likelihood, fisher: Floats, log_scale: Floats 
     return np.asarray(np.logaddexp.reduce(entries.reshape((*entries.shape[:-2], -1)), axis=-1))
 
 
-def scaled_smoothness(family: Likelihood, natural: Floats, scale: float, bound: Bound = "exact") -> float:
+def scaled_smoothness(family: Likelihood, natural: Array, scale: float, bound: Bound = "exact") -> float:
     """Return the smoothness after scaling the data; infinite or 0 where it leaves the range of numbers.
 
     Examples
@@ -62,11 +64,12 @@ def scaled_smoothness(family: Likelihood, natural: Floats, scale: float, bound: 
     >>> round(scaled_smoothness(EXPONENTIAL, np.array([-2.0]), 4.0), 12)  # 4^2 / 2^2
     4.0
     """
+    fisher = family.fisher(to_numpy(natural))
     with np.errstate(over="ignore", under="ignore"):
-        return float(np.exp(log_scaled_smoothness(family, family.fisher(natural), float(np.log(scale)), bound)))
+        return float(np.exp(log_scaled_smoothness(family, fisher, float(np.log(scale)), bound)))
 
 
-def ball_smoothness(family: Likelihood, natural: Floats, radius: float) -> float:
+def ball_smoothness(family: Likelihood, natural: Array, radius: float) -> float:
     """Return the smoothness over a ball: what the estimator is the limit of as the radius goes to 0.
 
     The ball is that of the maximum norm, a box of half-width `radius` around the parameters. On a convex set the
@@ -82,7 +85,9 @@ def ball_smoothness(family: Likelihood, natural: Floats, radius: float) -> float
     >>> ball_smoothness(EXPONENTIAL, np.array([-1.0]), 1.0)
     inf
     """
-    natural = np.asarray(natural, np.float64)
+    if not radius >= 0.0:  # NaN too
+        raise TableError(f"a radius of {radius:g}", "expected one of 0 or more")
+    natural = to_numpy(natural)
     low, high = np.transpose(family.natural_bounds)
     if radius == 0.0:
         return smoothness_at(family, natural)

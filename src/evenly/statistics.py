@@ -14,7 +14,7 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 
-from evenly.likelihoods import LOG_NORMAL, NORMAL, Likelihood, LogNormal, Pivot
+from evenly.likelihoods import LOG_NORMAL, NORMAL, Likelihood, Pivot
 from evenly.schema import BLOCK, Column, blocks
 from evenly.tables import Floats
 
@@ -101,8 +101,10 @@ class ColumnStatistics:
         """Whether all observed cells hold the same value."""
         return self.n > 0 and self.minimum == self.maximum
 
-    def merge(self, other: ColumnStatistics, family: Likelihood) -> ColumnStatistics:
-        """Pool two parts of a column."""
+    def merge(self, other: ColumnStatistics, family: Likelihood | None) -> ColumnStatistics:
+        """Pool two parts of a column; an ignored one has no likelihood, only a number of cells."""
+        if family is None:
+            return ColumnStatistics(self.n + other.n, 0.0, 0.0)
         if self.n == 0 or other.n == 0:
             return other if self.n == 0 else self
         counts = None
@@ -150,7 +152,7 @@ def _merge(a: Moments | None, b: Moments | None, family: Likelihood) -> Moments 
 
 def location_family(family: Likelihood) -> Likelihood:
     """Return the family whose mean and spread the methods std, max and iqr use: of log x for a log-normal."""
-    return LOG_NORMAL if isinstance(family, LogNormal) else NORMAL
+    return LOG_NORMAL if family.in_logs else NORMAL
 
 
 def prepare(column: Column, values: Any) -> Any:
@@ -213,7 +215,7 @@ def measure_values(
 
 def _quartiles(column: Column, family: Likelihood, values: Floats) -> tuple[float, float]:
     seen = prepare(column, values[~np.isnan(values)])
-    low, high = np.quantile(np.log(seen) if isinstance(family, LogNormal) else seen, [0.25, 0.75])
+    low, high = np.quantile(np.log(seen) if family.in_logs else seen, [0.25, 0.75])
     return float(low), float(high)
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import decimal
 import os
+import re
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import narwhals as nw
 import numpy as np
@@ -50,6 +52,19 @@ class TableColumn:
         if isinstance(dtype, _TIMES):
             return "time"
         return _array_storage(self.native.to_numpy()) if dtype == nw.Object else "other"
+
+    @property
+    def stored(self) -> Stored:
+        """How the column is stored, to restore it later."""
+        return Stored(self.dtype, self.ordered, self.storage == "text")
+
+    @property
+    def n_observed(self) -> int:
+        """Number of cells that are not missing."""
+        if isinstance(self.native, np.ndarray):
+            objects = self.native.dtype == object
+            return int((~(_missing(self.native) if objects else self.native != self.native)).sum())
+        return len(self.native) - int(self.native.null_count())
 
     @property
     def dtype(self) -> str:
@@ -139,7 +154,8 @@ def _array_storage(values: npt.NDArray[Any]) -> Storage:
         return "boolean"
     if all(issubclass(k, (int, np.integer)) and k is not bool for k in kinds):
         return "integer"
-    if all(issubclass(k, (int, float, np.number)) and not issubclass(k, np.complexfloating) for k in kinds):
+    real = (int, float, np.number, decimal.Decimal)
+    if all(issubclass(k, real) and not issubclass(k, (np.complexfloating, complex)) for k in kinds):
         return "float"
     return "text" if all(issubclass(k, (str, int, float, np.number, np.bool_)) for k in kinds) else "other"
 
@@ -200,6 +216,13 @@ def open_table(table: Any, *, estimator: str = "LipschitzScaler") -> Table:
         return _open_frame(frame, table)
     if hasattr(table, "columns") and hasattr(table, "iloc"):  # pandas with labels that Narwhals refuses
         return _open_frame(_rename(table), table)
+    if type(table).__module__.startswith("pyarrow") and hasattr(table, "to_struct_array"):  # a record batch
+        import pyarrow as pa
+
+        return open_table(pa.Table.from_batches([table]), estimator=estimator)
+    if isinstance(table, np.ma.MaskedArray):
+        filling: Any = None if table.dtype == object else np.nan
+        table = np.ma.filled(table if table.dtype == object else table.astype(np.float64), filling)
     array = check_array(table, dtype=None, ensure_all_finite=False, estimator=estimator, input_name="X")
     if array.dtype.kind == "c":
         raise TableError("complex values", "expected real ones. Complex data not supported")
@@ -248,7 +271,9 @@ def select(
     """
     if table.container == "numpy" or (by_position and len(table.columns) == len(labels)):
         return table.columns, []
-    where = {label: j for j, label in enumerate(table.labels)}
+    where: dict[Hashable, int] = {label: j for j, label in enumerate(table.labels)}
+    # A saved scaler knows a label that JSON cannot hold by its text.
+    where = {name: j for j, name in enumerate(table.names)} | where
     absent = [label for label in labels if label not in where]
     if absent:
         raise TableError(
@@ -257,9 +282,9 @@ def select(
             "add it, with missing cells if it is unknown",
             column=absent[0],
         )
-    known = set(labels)
-    extra = [label for label in table.labels if label not in known]
-    return [table.columns[where[label]] for label in labels], extra
+    found = [where[label] for label in labels]
+    extra = [label for j, label in enumerate(table.labels) if j not in set(found)]
+    return [table.columns[j] for j in found], extra
 
 
 def map_columns(function: Callable[..., Any], *items: Sequence[Any], n_rows: int) -> list[Any]:
@@ -316,26 +341,37 @@ def _objects(arrays: list[npt.NDArray[Any]]) -> npt.NDArray[Any]:
 def _polars_series(column: Any) -> Any:
     import polars as pl
 
+    if isinstance(column, list):
+        return pl.Series(values=column)
     if not isinstance(column, np.ndarray):
         return column
     return pl.Series(values=column, nan_to_null=True) if column.dtype.kind == "f" else pl.Series(values=column)
 
 
-def restore_column(
-    values: npt.NDArray[Any], container: str, dtype: str, classes: list[Any] | None, ordered: bool
-) -> Any:
+class Stored(NamedTuple):
+    """How a column was stored, to store it the same way again."""
+
+    dtype: str
+    ordered: bool
+    text: bool
+
+
+def restore_column(values: npt.NDArray[Any], container: str, stored: Stored, classes: list[Any] | None) -> Any:
     """Give a column its stored type back: whole numbers, booleans, texts and classes; missing cells stay missing.
 
     A type that cannot hold missing cells gives way to the nearest one that can.
     """
     missing = np.isnan(values) if values.dtype.kind == "f" else _missing(values)
+    dtype, ordered, text = stored
     wants = dtype.lower()
-    if values.dtype.kind == "f" and "int" in wants:
-        values = np.rint(values)
-    if values.dtype.kind == "f" and _is_text(wants):
-        values = np.array(
-            [None if gone else f"{v:.17g}" for v, gone in zip(values, missing, strict=True)], dtype=object
-        )
+    if values.dtype.kind == "f" and (whole := re.search(r"u?int(8|16|32|64)", wants)):
+        # What a model made up may lie outside a small type; the ends of 64 bits are no double precision numbers.
+        low, high = np.iinfo(whole.group()).min, np.iinfo(whole.group()).max
+        values = np.clip(np.rint(values), low, high if high < 2**53 else None)
+    if values.dtype.kind == "f" and text:
+        # Thirteen digits: scaling there and back costs the last two or three of sixteen.
+        texts = [None if gone else f"{v:.13g}" for v, gone in zip(values, missing, strict=True)]
+        values = np.array(texts, dtype=object)
     if container in ("polars", "pyarrow"):
         return _restore_with_narwhals(values, missing, container, dtype, classes)
     if container == "numpy":
@@ -346,15 +382,12 @@ def restore_column(
     if wants == "category":
         return pd.Categorical(values, categories=classes, ordered=ordered)
     series = pd.Series(values)
-    if missing.any() and dtype[0].islower() and wants.startswith(("int", "uint", "bool")) and wants != "boolean":
+    nullable = dtype[0].isupper() or wants.endswith("[pyarrow]") or wants == "boolean"
+    if missing.any() and not nullable and wants.startswith(("int", "uint", "bool")):
         series = series.astype(np.float64) if values.dtype.kind == "f" else series
     else:
         series = series.astype(dtype)
     return series.array  # without an index of its own, which would not be the table's
-
-
-def _is_text(dtype: str) -> bool:
-    return dtype.startswith(("str", "object", "<u", "large_str"))
 
 
 def _restore_with_narwhals(

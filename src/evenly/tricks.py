@@ -26,6 +26,8 @@ Trick = Literal["none", "bern", "gamma"]
 NOISE_A, NOISE_B = 1.1, 30.0
 NOISE_MEAN = NOISE_A / (NOISE_A + NOISE_B)
 """Mean of the noise, Beta(1.1, 30): about 0.035."""
+MOST_NOISE = 0.5
+"""Noise above this, one draw in 10^9, is cut: the nearest whole number then always gives the discrete value back."""
 OFFSET = 1.0
 """Added before the noise: the data start at 1, which keeps the gamma's shape away from 0."""
 LEAST_RATE = 1e-6
@@ -85,14 +87,14 @@ def _noise_quantile(levels: Floats) -> Floats:
     cell = place.astype(np.intp)
     noise = left[cell] + rise[cell] * (place - cell)
     ends = (cell < 16) | (cell >= _CELLS - 64)
-    noise[ends] = betaincinv(NOISE_A, NOISE_B, levels[ends])
+    noise[ends] = np.minimum(betaincinv(NOISE_A, NOISE_B, levels[ends]), MOST_NOISE)
     return noise
 
 
 def draw_noise(seed: int, feature: Feature, n: int, start: int = 0) -> Floats:
     """Draw the noise of rows start .. start + n - 1: the same for the same seed, feature and row.
 
-    A counter-based generator keyed by seed and feature: row r gets the same noise in every batch that holds it.
+    A counter-based generator keyed by seed and feature: a row's noise goes by its place, not by how many rows follow.
 
     Examples
     --------
@@ -183,8 +185,8 @@ def undo_values(feature: Feature, values: Floats) -> Floats:
     """Return the 0/1 or the whole number from a feature's unscaled values."""
     if feature.trick != "gamma":
         return values
-    # The noise lies in (0, 1): dropping the fraction removes it; unscaling may have rounded it below 0.
-    return np.floor(values - OFFSET + 1e-9)
+    # The noise lies in (0, 1/2], so that the nearest whole number is the value that it was added to.
+    return np.maximum(np.rint(values - OFFSET - NOISE_MEAN), 0.0)
 
 
 def undo_mean(natural: Array) -> Array:
@@ -218,4 +220,6 @@ def undo_classes(naturals: Sequence[Array], trick: Trick, frequencies: Array) ->
         means = xp.stack([undo_mean(one) for one in naturals])
     means = xp.where(means > 0.0, means, xp.zeros_like(means))
     total = means.sum(-1)[..., None]
-    return xp.where(total > 0.0, means / xp.where(total > 0.0, total, 0.0 * total + 1.0), xp.asarray(frequencies))
+    return xp.where(
+        total > 0.0, means / xp.where(total > 0.0, total, 0.0 * total + 1.0), xp.asarray(frequencies, means)
+    )
