@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from evenly import Schema, TableError, infer_schema, load_heart
-from evenly.schema import decode, encode
+from evenly.cells import decode, encode
 from evenly.tables import open_table
 
 RNG = np.random.default_rng(1)

@@ -20,7 +20,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evenly.likelihoods import LIKELIHOODS, LOG_NORMAL, NORMAL, Categorical, Likelihood, Pivot, get_likelihood
-from evenly.schema import BLOCK, Column
+from evenly.schema import Column
 from evenly.statistics import (
     ColumnStatistics,
     Moments,
@@ -32,6 +32,7 @@ from evenly.statistics import (
     prepare,
     take_moments,
 )
+from evenly.tables import BLOCK
 
 property_test = settings(deadline=None, derandomize=True, database=None, max_examples=60)
 NAMES = [*LIKELIHOODS, "categorical"]

@@ -23,8 +23,9 @@ from scipy.optimize import brentq
 from evenly.likelihoods import BERNOULLI, GAMMA, NORMAL, POISSON, Categorical, get_likelihood
 from evenly.recover import recover_column
 from evenly.scaler import LipschitzScaler
-from evenly.schema import BLOCK, Column
+from evenly.schema import Column
 from evenly.statistics import Moments, measure_counts
+from evenly.tables import BLOCK
 from evenly.tricks import (
     NOISE_MEAN,
     Feature,

@@ -22,6 +22,7 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 from evenly._support import EvenlyWarning, TableError
 from evenly._version import __version__
 from evenly.arrays import Array
+from evenly.cells import check_values, column_likelihood, decode, encode, encode_counts
 from evenly.files import read_json, saved_path, write_json
 from evenly.likelihoods import LIKELIHOODS, Likelihood
 from evenly.recover import recover_column
@@ -33,12 +34,7 @@ from evenly.schema import (
     Value,
     check_markers,
     check_settings,
-    check_values,
-    column_likelihood,
     complete,
-    decode,
-    encode,
-    encode_counts,
     infer_column,
     look,
     pick,

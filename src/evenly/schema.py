@@ -10,13 +10,12 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from evenly._support import TableError
 from evenly.files import write_text
 from evenly.likelihoods import LIKELIHOODS, Likelihood, get_likelihood
-from evenly.tables import Floats, Table, TableColumn, open_table
+from evenly.tables import Floats, Table, TableColumn, blocks, open_table
 
 Kind = Literal["real", "positive", "count", "binary", "categorical", "ordinal", "ignore"]
 Value = bool | int | float | str
@@ -238,22 +237,9 @@ class Facts:
         return self.numbers is not None
 
 
-BLOCK = 1 << 16
-"""Rows handled at once: the temporaries of a block stay in the processor's cache."""
-
-
-def blocks(values: Floats) -> Iterable[Floats]:
-    """Cut a column into blocks without missing cells."""
-    for start in range(0, len(values), BLOCK):
-        block = values[start : start + BLOCK]
-        with np.errstate(all="ignore"):
-            clean = np.isfinite(block.sum())  # one pass; a missing cell or an overflow shows in the sum
-        yield block if clean else block[~np.isnan(block)]
-
-
 def look(column: TableColumn, missing: Sequence[Value] = ()) -> Facts:
     """Gather the facts of one column."""
-    declared = [number for number in map(_number, missing) if number is not None]
+    declared = [number for number in map(read_number, missing) if number is not None]
     if column.storage in ("boolean", "integer", "float"):
         numbers = column.numbers
         hit = np.isin(numbers, declared) if declared else np.zeros(0, bool)
@@ -271,7 +257,7 @@ def look(column: TableColumn, missing: Sequence[Value] = ()) -> Facts:
     counts = np.bincount(codes[codes >= 0], minlength=len(distinct))
     markers = tuple(value for value, hit in zip(distinct, is_marker, strict=True) if hit)
     kept = [value for value, hit in zip(distinct, is_marker, strict=True) if not hit]
-    parsed = [_number(value) for value in kept]
+    parsed = [read_number(value) for value in kept]
     if kept and column.categories is None and all(value is not None for value in parsed):
         lookup = np.full(len(distinct) + 1, np.nan)  # the last entry is for the code -1
         lookup[:-1][~is_marker] = parsed
@@ -280,7 +266,7 @@ def look(column: TableColumn, missing: Sequence[Value] = ()) -> Facts:
     return Facts("text", n_rows, n, distinct=tuple(kept), counts=tuple(counts[~is_marker]), markers=markers)
 
 
-def _number(value: Any) -> float | None:
+def read_number(value: Any) -> float | None:
     """Return the number that a cell is or spells; a text with a leading zero (a postal code) is no number."""
     if isinstance(value, bool) or (isinstance(value, str) and not _NUMBER.fullmatch(value.strip())):
         return None
@@ -462,7 +448,7 @@ def infer_column(
                 column=cells.name,
             )
     elif not facts.numeric and facts.n:
-        example = next(value for value in facts.distinct or ("",) if _number(value) is None)
+        example = next(value for value in facts.distinct or ("",) if read_number(value) is None)
         raise TableError(
             f"the text {example!r}", f"{column.kind} expects numbers", "declare it `categorical`", column=cells.name
         )
@@ -513,7 +499,7 @@ def _settle_support(column: Column, facts: Facts, family: Likelihood, zeros: str
     support = family.support
     low = facts.minimum
     if support.whole and not facts.whole:
-        raise _outside(column.name, "values that are not whole numbers", family)
+        raise outside(column.name, "values that are not whole numbers", family)
     if low == facts.maximum == 0.0 == support.lower and not support.whole:
         column.shift, column.note = 1.0, "all zero"
     elif low == 0.0 and support.lower == 0.0 and not support.contains(np.float64(0.0)):
@@ -526,10 +512,11 @@ def _settle_support(column: Column, facts: Facts, family: Likelihood, zeros: str
         column.shift = max(smallest, LEAST_SHIFT * facts.maximum)
         column.note = (column.note + "; has zeros").lstrip("; ")
     elif not support.contains(np.float64(low)):
-        raise _outside(column.name, f"minimum {low:g}", family)
+        raise outside(column.name, f"minimum {low:g}", family)
 
 
-def _outside(name: str, got: str, family: Likelihood) -> TableError:
+def outside(name: str, got: str, family: Likelihood) -> TableError:
+    """Return the error for values that a likelihood has no density for."""
     hint = "declare it `real`, or give its schema a `shift`"
     return TableError(got, f"{family.name} expects {family.support}", hint, column=name)
 
@@ -618,7 +605,7 @@ def _several_peaks(facts: Facts) -> bool:
 def _classes(cells: TableColumn, facts: Facts) -> list[Value]:
     if cells.categories is not None:
         gone = set(facts.markers)
-        return _distinguishable(cells, [_plain(value) for value in cells.categories if value not in gone])
+        return _distinguishable(cells, [plain_value(value) for value in cells.categories if value not in gone])
     if facts.storage == "boolean":
         return [False, True]
     if facts.distinct is not None:
@@ -634,7 +621,7 @@ def _classes(cells: TableColumn, facts: Facts) -> list[Value]:
                 column=cells.name,
             )
         values = (int(v) if facts.whole else float(v) for v in distinct)
-    return _distinguishable(cells, sorted((_plain(value) for value in values), key=_order))
+    return _distinguishable(cells, sorted((plain_value(value) for value in values), key=_order))
 
 
 def _distinguishable(cells: TableColumn, classes: list[Value]) -> list[Value]:
@@ -647,7 +634,7 @@ def _distinguishable(cells: TableColumn, classes: list[Value]) -> list[Value]:
     return classes
 
 
-def _plain(value: Any) -> Value:
+def plain_value(value: Any) -> Value:
     """Return a class as JSON can hold it: intervals, dates and the like by their text."""
     value = value.item() if isinstance(value, np.generic) else value
     return value if isinstance(value, (bool, int, float, str)) else str(value)
@@ -656,134 +643,3 @@ def _plain(value: Any) -> Value:
 def _order(value: Value) -> tuple[bool, Any]:
     """Numbers first, by size; then texts."""
     return (True, value) if isinstance(value, str) else (False, float(value))
-
-
-# --- cells <-> values -------------------------------------------------------------------------------------------
-
-
-def encode(column: Column, cells: TableColumn) -> tuple[Floats, list[Any]]:
-    """Turn cells into numbers: the value itself, or the code of its class; NaN where missing.
-
-    Returns the numbers and the classes that the column does not know (encoded as missing).
-    """
-    if cells.storage in ("boolean", "integer", "float") and not _text_classes(column):
-        numbers = cells.numbers
-        declared = [number for number in map(_number, column.missing) if number is not None]
-        if declared:
-            numbers = np.where(np.isin(numbers, declared), np.nan, numbers)
-        return (_encode_numbers(column, numbers)) if column.has_classes else (numbers, [])
-    if cells.storage == "boolean":  # a class column whose classes are texts: True is "True"
-        cells = TableColumn(
-            cells.name, np.array([None if np.isnan(v) else str(bool(v)) for v in cells.numbers], object)
-        )
-    elif cells.storage in ("integer", "float"):
-        return _encode_numbers(column, cells.numbers)
-    codes, distinct = cells.factorized
-    gone = {str(marker) for marker in (*MISSING_MARKERS, *column.missing)}
-    known: dict[Any, float] = {str(value): float(k) for k, value in enumerate(column.classes or ())}
-    unknown, lookup = [], np.full(len(distinct) + 1, np.nan)
-    for code, value in enumerate(distinct):
-        if isinstance(value, str) and value.strip() in gone and value not in known:
-            continue
-        number = known.get(str(value)) if column.has_classes else _number(value)
-        if number is None and column.has_classes and _number(value) is not None:
-            number = _code_of_number(column, _number(value))
-        if number is None:
-            unknown.append(value)
-        else:
-            lookup[code] = number
-    if unknown and not column.has_classes:
-        raise TableError(f"the text {unknown[0]!r}", f"{column.kind} expects numbers", "", column=column.name)
-    return lookup[codes], unknown
-
-
-def encode_counts(column: Column, facts: Facts) -> dict[float, int] | None:
-    """Return the counts of a discrete column's values or codes, if the look at it counted them."""
-    if facts.distinct is None or facts.counts is None:
-        return None
-    codes: Sequence[float | None] = facts.distinct
-    if column.has_classes:
-        known = {str(value): float(k) for k, value in enumerate(column.classes or ())}
-        codes = [known.get(str(v), None if isinstance(v, str) else _code_of_number(column, v)) for v in facts.distinct]
-    if any(code is None for code in codes):
-        return None
-    return {float(code): int(n) for code, n in zip(codes, facts.counts, strict=True) if code is not None}
-
-
-def _text_classes(column: Column) -> bool:
-    return any(_number(value) is None and not isinstance(value, bool) for value in column.classes or ())
-
-
-def _code_of_number(column: Column, value: float | None) -> float | None:
-    for k, other in enumerate(column.classes or ()):
-        if (float(other) if isinstance(other, bool) else _number(other)) == value:
-            return float(k)
-    return None
-
-
-def _encode_numbers(column: Column, numbers: Floats) -> tuple[Floats, list[Any]]:
-    pairs = [(float(v) if isinstance(v, bool) else _number(v), k) for k, v in enumerate(column.classes or ())]
-    ordered = sorted((value, k) for value, k in pairs if value is not None)
-    values = np.array([value for value, _ in ordered] or [np.nan])
-    codes = np.array([k for _, k in ordered] or [0], np.float64)
-    encoded, unknown = np.empty(len(numbers)), set()
-    for start in range(0, len(numbers), BLOCK):
-        block = numbers[start : start + BLOCK]
-        where = np.minimum(np.searchsorted(values, block), len(values) - 1)
-        hit = values[where] == block
-        encoded[start : start + BLOCK] = np.where(hit, codes[where], np.nan)
-        unknown.update(block[~hit & ~np.isnan(block)].tolist())
-    return encoded, sorted(unknown)
-
-
-def decode(column: Column, numbers: Floats, originals: Sequence[Any] = ()) -> npt.NDArray[Any]:
-    """Turn numbers back into cells: values as they are, codes into classes; None where missing.
-
-    `originals` are the cells that a column's classes were at first, where a class is only the text of one.
-    """
-    if not column.has_classes:
-        return numbers
-    by_text = {str(value): value for value in originals}
-    classes = np.empty(len(column.classes or ()) + 1, dtype=object)
-    classes[:-1] = [by_text.get(str(value), value) for value in column.classes or ()]
-    codes = np.where(np.isnan(numbers), len(classes) - 1, numbers).astype(np.intp)
-    return classes[np.clip(codes, 0, len(classes) - 1)]
-
-
-def column_likelihood(column: Column, own: Mapping[str, Likelihood] | None = None) -> Likelihood:
-    """Return the likelihood of a column, which may be one of the user's own."""
-    assert column.likelihood is not None
-    if own and column.likelihood in own:
-        return own[column.likelihood]
-    return get_likelihood(column.likelihood, len(column.classes or ()))
-
-
-def check_values(column: Column, values: Floats, family: Likelihood) -> None:
-    """Refuse values that the likelihood has no density for, or that lie outside the declared bounds."""
-    for block in blocks(values):
-        if not len(block):
-            continue
-        low, high = float(block.min()), float(block.max())
-        if not (np.isfinite(low) and np.isfinite(high)):
-            raise TableError(
-                "infinite values",
-                "expected finite numbers (Input X contains infinity)",
-                "make them missing",
-                column=column.name,
-            )
-        if column.has_classes:
-            continue
-        if (column.lower is not None and low < column.lower) or (column.upper is not None and high > column.upper):
-            raise TableError(
-                f"values from {low:g} to {high:g}",
-                f"the schema declares {column.lower} to {column.upper}",
-                "correct the cells or the bounds",
-                column=column.name,
-            )
-        shifted = low + column.shift if column.clip is None or low < 0.0 else max(low, column.clip)
-        if not family.support.contains(np.float64(np.rint(shifted) if family.support.whole else shifted)):
-            raise _outside(column.name, f"minimum {low:g}", family)
-        if not family.support.whole and high + column.shift >= family.support.upper:
-            raise _outside(column.name, f"maximum {high:g}", family)
-        if family.support.whole and not (block == np.rint(block)).all():
-            raise _outside(column.name, "values that are not whole numbers", family)

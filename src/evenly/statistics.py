@@ -15,8 +15,8 @@ import narwhals as nw
 import numpy as np
 
 from evenly.likelihoods import LOG_NORMAL, NORMAL, Likelihood, Pivot
-from evenly.schema import BLOCK, Column, blocks
-from evenly.tables import Floats
+from evenly.schema import Column
+from evenly.tables import BLOCK, Floats, blocks
 
 
 @dataclass(frozen=True)

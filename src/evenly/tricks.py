@@ -17,9 +17,9 @@ from scipy.special import betaincinv, roots_jacobi
 
 from evenly.arrays import Array, namespace
 from evenly.likelihoods import BERNOULLI, GAMMA, Likelihood, Pivot
-from evenly.schema import BLOCK, Column
+from evenly.schema import Column
 from evenly.statistics import ColumnStatistics, Moments, choose_pivot, location_family, take_moments
-from evenly.tables import Floats
+from evenly.tables import BLOCK, Floats
 
 Trick = Literal["none", "bern", "gamma"]
 
