@@ -84,6 +84,24 @@ def test_packages_are_imported_only_where_they_belong(room):
     assert outside - {"evenly"} <= ALLOWED.get(room, set())
 
 
+MODEL_ROOMS = sorted((SOURCE / "models").glob("*.py"))
+
+
+@pytest.mark.parametrize("path", MODEL_ROOMS, ids=lambda path: path.stem)
+def test_models_see_likelihoods_and_the_loop_only(path):
+    names = imported(path)
+    own = {name for name in names if name.partition(".")[0] == "evenly"}
+    if path.stem == "__init__":
+        allowed = {f"evenly.models.{other.stem}" for other in MODEL_ROOMS}
+    elif path.stem == "bbvi":
+        allowed = {"evenly._support", "evenly.likelihoods"}
+    else:
+        allowed = {"evenly.models.bbvi", "evenly.likelihoods"}
+    assert own <= allowed
+    outside = {name.partition(".")[0] for name in names} - set(sys.stdlib_module_names) - {"evenly"}
+    assert outside <= {"jax", "numpy", "optax"}
+
+
 def run(code: str) -> str:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

@@ -1,0 +1,384 @@
+"""Black-box variational inference: the ELBO by column, one step, and the training loop that all models share.
+
+A model never sees a dataframe, a scale or a method's name. It gets inputs that are the same under every method, the
+scaled features to explain, a mask, and a layout: the likelihood of each feature and the column it belongs to.
+"""
+
+from __future__ import annotations
+
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+
+from evenly._support import EvenlyWarning
+from evenly.likelihoods import Likelihood
+
+FLOOR = 1e-6
+"""How far from a bound of 1 a constrained parameter stays: ten rounding steps of single precision."""
+FLOOR_AT_ZERO = 1e-12
+"""The same at a bound of 0, where single precision resolves far smaller numbers; its inverse square is still finite."""
+
+
+class Group(NamedTuple):
+    """The features of one likelihood, computed together."""
+
+    likelihood: Likelihood
+    features: tuple[int, ...]
+    start: int
+    """Where their parameters start in the flat vector of raw parameters."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The likelihood of every feature, and the column that each belongs to.
+
+    Raw parameters of all features form one flat vector, group after group; `natural` brings them into bounds.
+    """
+
+    likelihoods: tuple[Likelihood, ...]
+    columns: tuple[int, ...]
+
+    @property
+    def n_features(self) -> int:
+        """Number of features."""
+        return len(self.likelihoods)
+
+    @property
+    def n_columns(self) -> int:
+        """Number of columns."""
+        return max(self.columns) + 1
+
+    @cached_property
+    def groups(self) -> tuple[Group, ...]:
+        """Features by likelihood; categorical ones also by their number of classes."""
+        members: dict[tuple[str, int], list[int]] = {}
+        for j, one in enumerate(self.likelihoods):
+            members.setdefault((one.name, len(one.natural_bounds)), []).append(j)
+        groups, start = [], 0
+        for (_, size), features in members.items():
+            groups.append(Group(self.likelihoods[features[0]], tuple(features), start))
+            start += size * len(features)
+        return tuple(groups)
+
+    @cached_property
+    def n_parameters(self) -> int:
+        """Length of the flat vector of raw parameters."""
+        return sum(len(one.natural_bounds) for one in self.likelihoods)
+
+    @cached_property
+    def first_parameters(self) -> np.ndarray:
+        """Places, in the flat vector, of the first natural parameter of each feature, in the order of the groups."""
+        return np.concatenate(
+            [g.start + np.arange(len(g.features)) * len(g.likelihood.natural_bounds) for g in self.groups]
+        )
+
+    @cached_property
+    def membership(self) -> np.ndarray:
+        """Matrix that sums features, in the order of the groups, into columns."""
+        order = [j for group in self.groups for j in group.features]
+        return np.eye(self.n_columns, dtype=np.float32)[[self.columns[j] for j in order]]
+
+    def natural(self, raw: jax.Array) -> list[jax.Array]:
+        """Return the natural parameters of each group, from raw ones along the last axis."""
+        return [constrain(group.likelihood, self._part(raw, group)) for group in self.groups]
+
+    def raw(self, naturals: list[Any]) -> jax.Array:
+        """Return the flat vector of raw parameters that gives these natural ones."""
+        parts = [
+            unconstrain(group.likelihood, jnp.asarray(one)) for group, one in zip(self.groups, naturals, strict=True)
+        ]
+        return jnp.concatenate([part.reshape((*part.shape[:-2], -1)) for part in parts], axis=-1)
+
+    def by_feature(self, naturals: list[Any]) -> list[Any]:
+        """Return natural parameters one feature at a time, in the order of the features."""
+        found: dict[int, Any] = {}
+        for group, natural in zip(self.groups, naturals, strict=True):
+            for place, j in enumerate(group.features):
+                found[j] = natural[..., place, :]
+        return [found[j] for j in range(self.n_features)]
+
+    @staticmethod
+    def _part(raw: jax.Array, group: Group) -> jax.Array:
+        size = len(group.likelihood.natural_bounds)
+        part = raw[..., group.start : group.start + size * len(group.features)]
+        return part.reshape((*part.shape[:-1], len(group.features), size))
+
+    def log_likelihood(self, raw: jax.Array, targets: jax.Array, mask: jax.Array) -> jax.Array:
+        """Return the log-likelihood of every column of every row: observed cells only."""
+        cells = [
+            group.likelihood.log_density(targets[..., group.features], natural)
+            for group, natural in zip(self.groups, self.natural(raw), strict=True)
+        ]
+        order = np.array([j for group in self.groups for j in group.features])
+        seen = jnp.where(mask[..., order], jnp.concatenate(cells, axis=-1), 0.0)
+        return seen @ self.membership.astype(seen.dtype)
+
+
+def _floor(bound: float) -> float:
+    return FLOOR * abs(bound) if bound else FLOOR_AT_ZERO
+
+
+def constrain(likelihood: Likelihood, raw: jax.Array) -> jax.Array:
+    """Bring raw parameters into the likelihood's bounds by softplus."""
+    parts = []
+    for i, (low, high) in enumerate(likelihood.natural_bounds):
+        x = raw[..., i]
+        if low > -np.inf:
+            x = low + jax.nn.softplus(x) + _floor(low)
+        elif high < np.inf:
+            x = high - jax.nn.softplus(x) - _floor(high)
+        parts.append(x)
+    return jnp.stack(parts, axis=-1)
+
+
+def unconstrain(likelihood: Likelihood, natural: jax.Array) -> jax.Array:
+    """Undo `constrain`."""
+    parts = []
+    for i, (low, high) in enumerate(likelihood.natural_bounds):
+        x = natural[..., i]
+        if low > -np.inf:
+            x = _inverse_softplus(x - low - _floor(low))
+        elif high < np.inf:
+            x = _inverse_softplus(high - x - _floor(high))
+        parts.append(x)
+    return jnp.stack(parts, axis=-1)
+
+
+def _inverse_softplus(y: jax.Array) -> jax.Array:
+    y = jnp.maximum(y, FLOOR)
+    return y + jnp.log(-jnp.expm1(-y))
+
+
+class Data(NamedTuple):
+    """A table as a model sees it.
+
+    `inputs` are standardized, the same under every method, 0 where missing. `targets` are the scaled features, with any
+    value inside the support where `mask` is False.
+    """
+
+    inputs: jax.Array
+    targets: jax.Array
+    mask: jax.Array
+
+    def rows(self, which: Any) -> Data:
+        """Return some of the rows."""
+        return Data(*(part[which] for part in self))
+
+
+class Terms(NamedTuple):
+    """The ELBO's parts: log-likelihood by row and column, KL of the rows' variables, KL of the shared ones."""
+
+    log_likelihood: jax.Array
+    local_kl: jax.Array
+    shared_kl: jax.Array
+
+
+class Model(ABC):
+    """What a model has to say; the loop does the rest. A model is a frozen set of sizes: it holds no arrays."""
+
+    learning_rate: float
+
+    @abstractmethod
+    def init(self, key: jax.Array, layout: Layout, data: Data) -> tuple[Any, Any]:
+        """Return the shared variational parameters and those of each row (a tree of arrays by row)."""
+
+    @abstractmethod
+    def terms(self, shared: Any, local: Any, key: jax.Array, layout: Layout, data: Data, epoch: jax.Array) -> Terms:
+        """Return the ELBO's parts for some rows, by one reparametrized draw."""
+
+    @abstractmethod
+    def predict(self, shared: Any, local: Any, key: jax.Array | None, layout: Layout, data: Data) -> jax.Array:
+        """Return raw parameters of every row: at the posterior means, or at a draw if a key is given."""
+
+    @abstractmethod
+    def infer_local(self, shared: Any, key: jax.Array, layout: Layout, data: Data) -> Any:
+        """Return the variational parameters of new rows, with the shared ones fixed."""
+
+
+class State(NamedTuple):
+    """All that goes forward from step to step."""
+
+    shared: Any
+    local: Any
+    shared_moments: optax.OptState
+    local_moments: tuple[Any, Any]
+    key: jax.Array
+    epoch: jax.Array
+    learning_rate: jax.Array
+
+
+class Info(NamedTuple):
+    """For looking at: the ELBO per row and its log-likelihood by column (per row, observed cells)."""
+
+    elbo: jax.Array
+    log_likelihood: jax.Array
+
+
+def start(model: Model, layout: Layout, data: Data, key: jax.Array, learning_rate: float) -> State:
+    """Return the first state."""
+    first, key = jax.random.split(key)
+    shared, local = model.init(first, layout, data)
+    zeros = jax.tree.map(jnp.zeros_like, local)
+    rate = jnp.asarray(learning_rate, data.targets.dtype)
+    return State(shared, local, optax.scale_by_adam().init(shared), (zeros, zeros), key, jnp.zeros((), jnp.int32), rate)
+
+
+def objective(
+    model: Model, layout: Layout, n_rows: int, shared: Any, local: Any, key: jax.Array, data: Data, epoch: jax.Array
+) -> tuple[jax.Array, Terms]:
+    """Return minus the ELBO per row, as estimated from some rows, and its parts."""
+    terms = model.terms(shared, local, key, layout, data, epoch)
+    elbo = (terms.log_likelihood.sum(-1) - terms.local_kl).mean() - terms.shared_kl / n_rows
+    return -elbo, terms
+
+
+def step(model: Model, layout: Layout, data: Data, state: State, rows: jax.Array) -> tuple[State, Info]:
+    """Take one gradient step on some rows."""
+    key, draw = jax.random.split(state.key)
+    local = jax.tree.map(lambda part: part[rows], state.local)
+    loss = partial(objective, model, layout, data.targets.shape[0])
+    (value, terms), (to_shared, to_local) = jax.value_and_grad(loss, argnums=(0, 1), has_aux=True)(
+        state.shared, local, draw, data.rows(rows), state.epoch
+    )
+    adam = optax.scale_by_adam()
+    updates, shared_moments = adam.update(to_shared, state.shared_moments)
+    shared = jax.tree.map(lambda p, u: p - state.learning_rate * u, state.shared, updates)
+    # A row's variables move only when the row is seen, once an epoch: its moments are as old as the epochs.
+    mu, nu = (jax.tree.map(lambda part: part[rows], moment) for moment in state.local_moments)
+    updates, moments = adam.update(to_local, optax.ScaleByAdamState(state.epoch, mu, nu))
+    local = jax.tree.map(lambda p, u: p - state.learning_rate * u, local, updates)
+    put = partial(jax.tree.map, lambda whole, part: whole.at[rows].set(part))
+    state = State(
+        shared,
+        put(state.local, local),
+        shared_moments,
+        (put(state.local_moments[0], moments.mu), put(state.local_moments[1], moments.nu)),
+        key,
+        state.epoch,
+        state.learning_rate,
+    )
+    return state, Info(-value, terms.log_likelihood.mean(0))
+
+
+def run_epoch(model: Model, layout: Layout, batch_size: int, data: Data, state: State) -> tuple[State, Info, jax.Array]:
+    """Visit every row once, in random order; returns also which columns are still finite."""
+    n_rows = data.targets.shape[0]
+    size = min(batch_size, n_rows)
+    n_steps = -(-n_rows // size)
+    key, shuffle = jax.random.split(state.key)
+    order = jax.random.permutation(shuffle, n_rows)
+    # The last batch is filled up with rows of the first.
+    order = jnp.concatenate([order, order[: n_steps * size - n_rows]]).reshape(n_steps, size)
+    state, info = jax.lax.scan(partial(step, model, layout, data), state._replace(key=key), order)
+    state = state._replace(epoch=state.epoch + 1)
+    info = jax.tree.map(lambda part: part.mean(0), info)
+    leaves = jax.tree.leaves((state.shared, state.local))
+    fine = jnp.isfinite(info.elbo) & jnp.stack([jnp.isfinite(leaf).all() for leaf in leaves]).all()
+    return state, info, jnp.isfinite(info.log_likelihood) & fine
+
+
+_compiled = partial(jax.jit, static_argnums=(0, 1, 2))(run_epoch)
+
+
+@partial(jax.jit, static_argnums=(0, 1, 2))
+def _compiled_together(
+    model: Model, layout: Layout, batch_size: int, data: Data, state: State
+) -> tuple[State, Info, jax.Array]:
+    return jax.vmap(partial(run_epoch, model, layout, batch_size))(data, state)
+
+
+class History(NamedTuple):
+    """What every epoch brought, as arrays: epoch x (runs x) ..."""
+
+    elbo: np.ndarray
+    log_likelihood: np.ndarray
+
+
+MOST_HALVINGS = 20
+
+
+def train(
+    model: Model,
+    layout: Layout,
+    data: Data,
+    state: State,
+    *,
+    epochs: int,
+    batch_size: int = 1024,
+    names: tuple[str, ...] | None = None,
+    callback: Callable[[int, Info], bool | None] | None = None,
+) -> tuple[State, History]:
+    """Train for some epochs; several runs at once if data and state have a leading axis of runs.
+
+    If the loss stops being finite, training goes back to the last finite state with half the learning rate, and warns
+    once with the columns concerned. Ctrl-C, or a callback that returns True, ends it with the state reached so far.
+
+    Parameters
+    ----------
+    names : tuple of str, optional
+        The columns' names, for the warning.
+    callback : function of (epoch, info), optional
+        Called after each epoch.
+    """
+    together = data.targets.ndim == 3
+    run = _compiled_together if together else _compiled
+    infos: list[Info] = []
+    halvings, concerned = 0, np.zeros(layout.n_columns, bool)
+    try:
+        for epoch in range(epochs):
+            tried, info, finite = run(model, layout, batch_size, data, state)
+            while not (fine := np.asarray(finite)).all() and halvings < MOST_HALVINGS:
+                halvings += 1
+                bad = ~fine.reshape(-1, layout.n_columns)
+                concerned |= bad.any(0)
+                lost = jnp.asarray(bad.any(-1) if together else bad.any())
+                rate = jnp.where(lost, 0.5 * state.learning_rate, state.learning_rate)
+                state = state._replace(learning_rate=rate)
+                tried, info, finite = run(model, layout, batch_size, data, state)
+            if not np.asarray(finite).all():
+                break
+            state = tried
+            infos.append(info)
+            if callback is not None and callback(epoch, info):
+                break
+    except KeyboardInterrupt:
+        pass
+    if halvings:
+        shown = names or tuple(str(j) for j in range(layout.n_columns))
+        warnings.warn(
+            f"the loss stopped being finite ({halvings} times, columns "
+            f"{[shown[j] for j in np.flatnonzero(concerned)]}): went back to the last finite state and halved the "
+            "learning rate each time",
+            EvenlyWarning,
+            stacklevel=2,
+        )
+    empty = np.zeros((0,))
+    if not infos:
+        return state, History(empty, empty)
+    return state, History(*(np.stack([np.asarray(part) for part in parts]) for parts in zip(*infos, strict=True)))
+
+
+def column_gradients(model: Model, layout: Layout, data: Data, state: State, rows: jax.Array) -> jax.Array:
+    """Return the norm of each column's gradient in the shared parameters, on some rows: who is listened to."""
+    key, _ = jax.random.split(state.key)
+    local = jax.tree.map(lambda part: part[rows], state.local)
+
+    def by_column(shared: Any) -> jax.Array:
+        return model.terms(shared, local, key, layout, data.rows(rows), state.epoch).log_likelihood.mean(0)
+
+    jacobian = jax.jacrev(by_column)(state.shared)
+    squares = [(leaf.reshape(layout.n_columns, -1) ** 2).sum(-1) for leaf in jax.tree.leaves(jacobian)]
+    return jnp.sqrt(sum(squares[1:], squares[0]))
+
+
+def normal_kl(mean: jax.Array, std: jax.Array) -> jax.Array:
+    """Return the KL divergence of a normal from the standard normal, element by element."""
+    return 0.5 * (mean**2 + std**2 - 1.0) - jnp.log(std)

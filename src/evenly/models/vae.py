@@ -1,0 +1,82 @@
+"""Variational autoencoder: one network encodes a row's visible cells into a normal latent, another decodes it.
+
+The encoder sees unscaled, standardized features, the same under every method, with 0 for missing cells; the decoder
+explains the scaled ones.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from evenly.models.bbvi import Data, Layout, Model, Terms, normal_kl
+
+
+@dataclass(frozen=True)
+class VAE(Model):
+    """The paper's VAE: three tanh layers in, four layers with ReLU out."""
+
+    latent_size: int = 9
+    hidden_size: int = 256
+    learning_rate: float = 1e-3
+
+    def init(self, key: jax.Array, layout: Layout, data: Data) -> tuple[Any, Any]:
+        n_inputs, hidden = data.inputs.shape[1], self.hidden_size
+        sizes = {
+            "encoder": [n_inputs, hidden, hidden, hidden],
+            "mean": [hidden, self.latent_size],
+            "rho": [hidden, self.latent_size],
+            "decoder": [self.latent_size, hidden, hidden, hidden, layout.n_parameters],
+        }
+        keys = jax.random.split(key, len(sizes))
+        shared: dict[str, Any] = {
+            name: _xavier(k, widths, data.inputs.dtype) for k, (name, widths) in zip(keys, sizes.items(), strict=True)
+        }
+        # Batch normalization by the statistics of the whole table; the gain and the offset are learned.
+        gain = 1.0 / (data.inputs.std(0) + 1e-5)
+        shared["norm"] = {"gain": gain, "offset": -gain * data.inputs.mean(0)}
+        return shared, {}
+
+    def _encode(self, shared: Any, data: Data) -> tuple[jax.Array, jax.Array]:
+        norm = shared["norm"]
+        h = data.inputs * norm["gain"] + norm["offset"]
+        for layer in shared["encoder"]:
+            h = jnp.tanh(_linear(layer, h))
+        return _linear(shared["mean"][0], h), jax.nn.softplus(_linear(shared["rho"][0], h)) + 1e-6
+
+    def _decode(self, shared: Any, z: jax.Array) -> jax.Array:
+        *hidden, last = shared["decoder"]
+        for layer in hidden:
+            z = jax.nn.relu(_linear(layer, z))
+        return _linear(last, z)
+
+    def terms(self, shared: Any, local: Any, key: jax.Array, layout: Layout, data: Data, epoch: jax.Array) -> Terms:
+        mean, std = self._encode(shared, data)
+        z = mean + std * jax.random.normal(key, mean.shape, mean.dtype)
+        seen = layout.log_likelihood(self._decode(shared, z), data.targets, data.mask)
+        return Terms(seen, normal_kl(mean, std).sum(-1), jnp.zeros((), mean.dtype))
+
+    def predict(self, shared: Any, local: Any, key: jax.Array | None, layout: Layout, data: Data) -> jax.Array:
+        mean, std = self._encode(shared, data)
+        z = mean if key is None else mean + std * jax.random.normal(key, mean.shape, mean.dtype)
+        return self._decode(shared, z)
+
+    def infer_local(self, shared: Any, key: jax.Array, layout: Layout, data: Data) -> Any:
+        """Nothing to infer: the encoder takes new rows as it took the old."""
+        return {}
+
+
+def _xavier(key: jax.Array, widths: list[int], dtype: Any) -> list[dict[str, jax.Array]]:
+    draw = jax.nn.initializers.glorot_uniform()
+    keys = jax.random.split(key, len(widths) - 1)
+    return [
+        {"weight": draw(k, (a, b), dtype), "bias": jnp.zeros((b,), dtype)}
+        for k, a, b in zip(keys, widths[:-1], widths[1:], strict=True)
+    ]
+
+
+def _linear(layer: dict[str, jax.Array], x: jax.Array) -> jax.Array:
+    return x @ layer["weight"] + layer["bias"]

@@ -1,0 +1,390 @@
+"""The models: their ELBO, its gradients and bounds, the loop's promises, and learning what a model generated."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import warnings
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy import integrate, stats
+
+from evenly import EvenlyWarning
+from evenly.likelihoods import BERNOULLI, EXPONENTIAL, GAMMA, LIKELIHOODS, LOG_NORMAL, NORMAL, POISSON, Categorical
+from evenly.models import MODELS
+from evenly.models.bbvi import (
+    Data,
+    Layout,
+    column_gradients,
+    constrain,
+    normal_kl,
+    objective,
+    run_epoch,
+    start,
+    step,
+    train,
+    unconstrain,
+)
+from evenly.models.factorization import Factorization
+from evenly.models.mixture import Mixture
+from evenly.models.vae import VAE
+
+MIXED = Layout(
+    (NORMAL, GAMMA, GAMMA, LOG_NORMAL, BERNOULLI, POISSON, Categorical(3), EXPONENTIAL), (0, 1, 1, 2, 3, 4, 5, 6)
+)
+"""Two gamma features belong to one column."""
+
+SMALL = {"mixture": Mixture(3), "factorization": Factorization(2), "vae": VAE(latent_size=2, hidden_size=8)}
+
+
+def mixed_data(n: int = 60, dtype: str = "float32", seed: int = 0) -> Data:
+    rng = np.random.default_rng(seed)
+    targets = np.column_stack(
+        [
+            rng.normal(1.0, 2.0, n),
+            rng.gamma(3.0, size=n),
+            rng.gamma(30.0, 0.1, size=n),
+            rng.lognormal(size=n),
+            rng.random(n) < 0.3,
+            rng.poisson(4.0, n),
+            rng.integers(0, 3, n),
+            rng.exponential(size=n),
+        ]
+    ).astype(dtype)
+    mask = rng.random(targets.shape) < 0.8
+    mask[:, 2] = mask[:, 1]
+    inputs = np.where(mask, (targets - targets.mean(0)) / targets.std(0), 0.0).astype(dtype)
+    return Data(jnp.asarray(inputs), jnp.asarray(targets), jnp.asarray(mask))
+
+
+@pytest.fixture
+def double():
+    with jax.enable_x64(True):
+        yield
+
+
+def test_the_registry_names_the_papers_models():
+    assert set(MODELS) == {"mixture", "factorization", "vae"}
+    assert set(SMALL) == set(MODELS)
+
+
+# --- the layout ---
+
+
+@pytest.mark.parametrize("family", [*LIKELIHOODS.values(), Categorical(4)], ids=lambda family: family.name)
+def test_constrained_parameters_lie_inside_their_bounds_in_single_precision(family):
+    raw = jnp.asarray(np.linspace(-200.0, 200.0, 81, dtype=np.float32))[:, None] * jnp.ones(len(family.natural_bounds))
+    natural = constrain(family, raw)
+    assert natural.dtype == jnp.float32
+    low, high = np.transpose(family.natural_bounds)
+    assert ((natural > low) & (natural < high)).all()
+
+
+@pytest.mark.parametrize("family", [*LIKELIHOODS.values(), Categorical(4)], ids=lambda family: family.name)
+def test_unconstrain_undoes_constrain(family, double):
+    raw = jnp.asarray(np.random.default_rng(0).normal(0.0, 3.0, (50, len(family.natural_bounds))))
+    np.testing.assert_allclose(unconstrain(family, constrain(family, raw)), raw, rtol=1e-6, atol=1e-6)
+
+
+def test_the_log_likelihood_sums_observed_cells_by_column(double):
+    """Against a plain loop over cells, through SciPy."""
+    data = mixed_data(20, "float64")
+    raw = jnp.asarray(np.random.default_rng(1).normal(size=(20, MIXED.n_parameters)))
+    naturals = MIXED.by_feature(MIXED.natural(raw))
+    references = {
+        "normal": lambda u: stats.norm(u[0], u[1]).logpdf,
+        "gamma": lambda u: stats.gamma(u[0], scale=1 / u[1]).logpdf,
+        "log-normal": lambda u: stats.lognorm(u[1], scale=np.exp(u[0])).logpdf,
+        "bernoulli": lambda u: stats.bernoulli(u[0]).logpmf,
+        "poisson": lambda u: stats.poisson(u[0]).logpmf,
+        "categorical": lambda u: lambda x: np.log(u[int(x)]),
+        "exponential": lambda u: stats.expon(scale=1 / u[0]).logpdf,
+    }
+    expected = np.zeros((20, MIXED.n_columns))
+    for j, family in enumerate(MIXED.likelihoods):
+        usual = np.asarray(family.to_usual(naturals[j]))
+        for row in range(20):
+            if data.mask[row, j]:
+                cell = float(data.targets[row, j])
+                expected[row, MIXED.columns[j]] += references[family.name](usual[row])(cell)
+    np.testing.assert_allclose(MIXED.log_likelihood(raw, data.targets, data.mask), expected, rtol=1e-9)
+
+
+def test_what_stands_in_a_masked_cell_does_not_matter():
+    data = mixed_data()
+    other = data._replace(targets=jnp.where(data.mask, data.targets, 1.0))
+    for name, model in SMALL.items():
+        state = start(model, MIXED, data, jax.random.key(0), 1e-3)
+        rows = jnp.arange(60)
+        run = jax.jit(partial(step, model, MIXED))
+        a, b = (run(d, state, rows)[1] for d in (data, other))
+        np.testing.assert_array_equal(a.log_likelihood, b.log_likelihood, err_msg=name)
+
+
+# --- the ELBO ---
+
+
+def test_normal_kl_against_quadrature():
+    for mean, std in [(0.0, 1.0), (1.5, 0.3), (-2.0, 4.0)]:
+        q, p = stats.norm(mean, std), stats.norm()
+        expected = integrate.quad(
+            lambda x, q=q, p=p: q.pdf(x) * (q.logpdf(x) - p.logpdf(x)), mean - 12 * std, mean + 12 * std
+        )
+        assert float(normal_kl(jnp.asarray(mean), jnp.asarray(std))) == pytest.approx(expected[0], rel=1e-5, abs=1e-6)
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_gradients_against_finite_differences(name, double):
+    model, data = SMALL[name], mixed_data(20, "float64")
+    state = start(model, MIXED, data, jax.random.key(1), 1e-3)
+    loss = partial(objective, model, MIXED, 20, key=jax.random.key(2), data=data, epoch=jnp.zeros((), int))
+    flat, unravel = jax.flatten_util.ravel_pytree((state.shared, state.local))
+
+    @jax.jit
+    def value(at):
+        shared, local = unravel(at)
+        return loss(shared=shared, local=local)[0]
+
+    gradient = jax.jit(jax.grad(value))(flat)
+    rng = np.random.default_rng(0)
+    for _ in range(10):
+        direction = jnp.asarray(rng.normal(size=flat.shape))
+        numeric = (value(flat + 1e-6 * direction) - value(flat - 1e-6 * direction)) / 2e-6
+        assert float(gradient @ direction) == pytest.approx(float(numeric), rel=2e-5, abs=1e-6)
+
+
+def test_the_elbo_of_a_factorization_is_the_evidence_at_the_exact_posterior_and_below_it_elsewhere(double):
+    """One factor, fixed loadings, normal cells: the row's posterior is normal, the evidence a multivariate normal."""
+    rng = np.random.default_rng(0)
+    variance, loadings = np.array([0.5, 1.0, 2.0]), np.array([1.0, -0.7, 0.4])
+    layout = Layout((NORMAL,) * 3, (0, 1, 2))
+    model = Factorization(1)
+    n = 40
+    # natural_1 = z b = mean / variance, so the mean is z b variance
+    x = rng.normal(size=(n, 1)) * (loadings * variance) + rng.normal(size=(n, 3)) * np.sqrt(variance)
+    data = Data(jnp.asarray(x), jnp.asarray(x), jnp.ones((n, 3), bool))
+    state = start(model, layout, data, jax.random.key(0), 1e-2)
+    others = unconstrain(NORMAL, jnp.stack([jnp.zeros(3), jnp.asarray(-0.5 / variance)], -1))[:, 1]
+    precision = 1.0 + (loadings**2 * variance).sum()
+    tiny = jnp.full((1, 3), -40.0)  # loadings known: their own KL is left out below
+    shared = {
+        "mean": jnp.asarray(loadings[None]),
+        "rho": tiny,
+        "others": others,
+        "row_rho": jnp.log(jnp.expm1(jnp.asarray([precision**-0.5]))),
+    }
+    posterior = {"mean": jnp.asarray((x @ loadings) / precision)[:, None]}
+    spread = loadings * variance
+    evidence = stats.multivariate_normal(np.zeros(3), np.diag(variance) + np.outer(spread, spread)).logpdf(x).mean()
+
+    def elbo(local):
+        keys = jax.random.split(jax.random.key(3), 4000)
+
+        def one(key):
+            terms = model.terms(shared, local, key, layout, data, state.epoch)
+            return (terms.log_likelihood.sum(-1) - terms.local_kl).mean()
+
+        draws = jax.vmap(one)(keys)
+        return float(draws.mean()), float(draws.std() / np.sqrt(len(keys)))
+
+    value, error = elbo(posterior)
+    assert value == pytest.approx(evidence, abs=5 * error)
+    for shift in (0.5, -1.0):
+        assert elbo({"mean": posterior["mean"] + shift})[0] < evidence - 0.05
+
+
+def test_the_elbo_of_a_mixture_is_the_evidence_at_the_exact_posterior(double):
+    rng = np.random.default_rng(0)
+    layout, model, n = Layout((NORMAL, NORMAL), (0, 1)), Mixture(2), 30
+    means, member = np.array([[0.0, 0.0], [2.0, -1.0]]), rng.integers(0, 2, n)
+    x = means[member] + rng.normal(size=(n, 2))
+    data = Data(jnp.asarray(x), jnp.asarray(x), jnp.ones((n, 2), bool))
+    naturals = NORMAL.to_natural(jnp.stack([jnp.asarray(means), jnp.ones((2, 2))], -1))
+    shared = {"mean": layout.raw([naturals]), "rho": jnp.full((2, 4), -40.0)}
+    local = model.infer_local(shared, jax.random.key(0), layout, data)
+    by_cluster = np.stack([stats.norm(m, 1.0).logpdf(x).sum(1) for m in means], -1)
+    evidence = np.logaddexp.reduce(by_cluster - np.log(2.0), axis=1).mean()
+    late = jnp.asarray(10_000)  # the coldest temperature: draws are one-hot
+    keys = jax.random.split(jax.random.key(1), 4000)
+
+    def one(key):
+        terms = model.terms(shared, local, key, layout, data, late)
+        return (terms.log_likelihood.sum(-1) - terms.local_kl).mean()
+
+    draws = jax.vmap(one)(keys)
+    assert float(draws.mean()) == pytest.approx(evidence, abs=5 * float(draws.std()) / np.sqrt(4000))
+
+
+def test_the_temperature_falls_every_twenty_epochs_to_a_thousandth():
+    epochs = jnp.array([0, 19, 20, 39, 1000, 10**6])
+    expected = [1.0, 1.0, np.exp(-0.02), np.exp(-0.02), np.exp(-1.0), 0.001]
+    np.testing.assert_allclose(Mixture.temperature(epochs), expected, rtol=1e-6)
+
+
+# --- the loop ---
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_training_raises_the_elbo_and_is_the_same_for_the_same_key(name):
+    model, data = SMALL[name], mixed_data(200)
+    runs = []
+    for _ in range(2):
+        state = start(model, MIXED, data, jax.random.key(0), 1e-2)
+        state, history = train(model, MIXED, data, state, epochs=60, batch_size=64)
+        runs.append((state, history))
+    assert history.elbo.shape == (60,)
+    assert history.log_likelihood.shape == (60, MIXED.n_columns)
+    assert history.elbo[-10:].mean() > history.elbo[:3].mean()
+    for a, b in zip(jax.tree.leaves(runs[0][0].shared), jax.tree.leaves(runs[1][0].shared), strict=True):
+        assert np.asarray(a).tobytes() == np.asarray(b).tobytes()
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_runs_trained_together_agree_with_runs_alone(name):
+    model = SMALL[name]
+    tables = [mixed_data(50, seed=seed) for seed in (0, 1, 2)]
+    keys = [jax.random.key(i) for i in range(3)]
+    states = [start(model, MIXED, data, key, 1e-3) for data, key in zip(tables, keys, strict=True)]
+    together = (
+        jax.tree.map(lambda *parts: jnp.stack(parts), *tables),
+        jax.tree.map(lambda *parts: jnp.stack(parts), *states),
+    )
+    _, history = train(model, MIXED, *together, epochs=3, batch_size=25)
+    assert history.elbo.shape == (3, 3)
+    for i in range(3):
+        _, alone = train(model, MIXED, tables[i], states[i], epochs=3, batch_size=25)
+        np.testing.assert_allclose(history.elbo[:, i], alone.elbo, rtol=1e-3)
+
+
+def test_every_row_is_seen_once_an_epoch():
+    """Rows' variables start equal: after an epoch of three batches all of them have moved."""
+    model, data = Mixture(3), mixed_data(50)
+    state = start(model, MIXED, data, jax.random.key(0), 1e-3)
+    after, _, _ = jax.jit(partial(run_epoch, model, MIXED, 20))(data, state)
+    assert (np.asarray(after.local["logits"]) != np.asarray(state.local["logits"])).any(-1).all()
+
+
+def test_a_loss_that_is_not_finite_goes_back_halves_the_rate_and_names_the_columns():
+    model, data = VAE(2, 8), mixed_data(50)
+    state = start(model, MIXED, data, jax.random.key(0), 1e30)
+    with pytest.warns(EvenlyWarning, match=r"the loss stopped being finite .*columns \['a'.*halved the learning rate"):
+        after, history = train(model, MIXED, data, state, epochs=3, names=tuple("abcdefg"))
+    assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(after.shared))
+    assert np.isfinite(history.elbo).all()
+    assert float(after.learning_rate) < 1e30
+
+
+def test_an_interrupt_keeps_the_state_reached_so_far():
+    model, data = VAE(2, 8), mixed_data(50)
+    state = start(model, MIXED, data, jax.random.key(0), 1e-3)
+    seen = []
+
+    def callback(epoch, info):
+        seen.append(float(info.elbo))
+        if epoch == 4:
+            timer = threading.Timer(0.0, os.kill, (os.getpid(), signal.SIGINT))
+            timer.start()
+            timer.join()
+
+    after, history = train(model, MIXED, data, state, epochs=10**6, callback=callback)
+    assert 5 <= len(history.elbo) <= 10
+    assert int(after.epoch) == len(history.elbo) == len(seen)
+
+
+def test_a_callback_may_end_it():
+    model, data = VAE(2, 8), mixed_data(50)
+    state = start(model, MIXED, data, jax.random.key(0), 1e-3)
+    assert len(train(model, MIXED, data, state, epochs=50, callback=lambda epoch, info: epoch == 6)[1].elbo) == 7
+
+
+def test_column_gradients_are_those_of_the_columns(double):
+    model, data = VAE(2, 8), mixed_data(30, "float64")
+    state = start(model, MIXED, data, jax.random.key(0), 1e-3)
+    rows = jnp.arange(30)
+    norms = jax.jit(partial(column_gradients, model, MIXED))(data, state, rows)
+    key, _ = jax.random.split(state.key)
+    for j in range(MIXED.n_columns):
+
+        def column(shared, j=j):
+            return model.terms(shared, {}, key, MIXED, data, state.epoch).log_likelihood[:, j].mean()
+
+        flat, _ = jax.flatten_util.ravel_pytree(jax.jit(jax.grad(column))(state.shared))
+        assert float(norms[j]) == pytest.approx(float(jnp.linalg.norm(flat)), rel=1e-9)
+
+
+# --- learning what a model generated ---
+
+
+def mean_log_likelihood(layout, raw, data):
+    return float(layout.log_likelihood(raw, data.targets, data.mask).sum() / data.mask.sum())
+
+
+def generated(name: str) -> tuple[Layout, Data, jax.Array]:
+    """A table drawn from a model of the kind, with the raw parameters that it was drawn from."""
+    rng = np.random.default_rng(0)
+    n = 3000
+    if name == "mixture":
+        layout = Layout((NORMAL,) * 4 + (POISSON,) * 2, tuple(range(6)))
+        member = rng.integers(0, 3, n)
+        usual = jnp.stack([jnp.asarray(rng.normal(0.0, 3.0, (3, 4))), jnp.full((3, 4), 0.5)], -1)
+        rates = jnp.asarray(rng.uniform(1.0, 20.0, (3, 2, 1)))
+        raw = layout.raw([NORMAL.to_natural(usual), POISSON.to_natural(rates)])[member]
+    elif name == "factorization":
+        layout = Layout((NORMAL,) * 8, tuple(range(8)))
+        product = rng.normal(size=(n, 2)) @ rng.normal(0.0, 1.5, (2, 8))
+        natural = jnp.stack([jnp.asarray(product), jnp.full((n, 8), -0.5)], -1)
+        raw = layout.raw([natural])
+    else:
+        layout = Layout((NORMAL,) * 6, tuple(range(6)))
+        z = rng.normal(size=(n, 1))
+        mean = np.concatenate([np.sin(2 * z), z**2, np.abs(z), z, np.cos(z), np.tanh(3 * z)], axis=1)
+        usual = jnp.stack([jnp.asarray(mean), jnp.full((n, 6), 0.3)], -1)
+        raw = layout.raw([NORMAL.to_natural(usual)])
+    raw = raw.astype(jnp.float32)
+    parts = []
+    key = jax.random.key(1)
+    for group, natural in zip(layout.groups, layout.natural(raw), strict=True):
+        key, draw = jax.random.split(key)
+        parts.append(group.likelihood.sample(draw, natural))
+    targets = jnp.concatenate(parts, -1).astype(jnp.float32)
+    mask = jnp.asarray(rng.random(targets.shape) < 0.9)
+    inputs = jnp.where(mask, (targets - targets.mean(0)) / targets.std(0), 0.0)
+    return layout, Data(inputs, targets, mask), raw
+
+
+@pytest.mark.parametrize(
+    ("name", "model", "epochs", "rate"),
+    [
+        ("mixture", Mixture(6), 120, 3e-2),
+        ("factorization", Factorization(2), 120, 3e-2),
+        ("vae", VAE(latent_size=2, hidden_size=64), 120, 2e-3),
+    ],
+)
+def test_the_fit_comes_within_a_twentieth_of_a_nat_of_the_generating_model(name, model, epochs, rate):
+    layout, data, truth = generated(name)
+    state = start(model, layout, data, jax.random.key(0), rate)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        state, _ = train(model, layout, data, state, epochs=epochs, batch_size=256)
+    fitted = model.predict(state.shared, state.local, None, layout, data)
+    assert mean_log_likelihood(layout, fitted, data) > mean_log_likelihood(layout, truth, data) - 0.05
+
+
+@pytest.mark.parametrize("name", ["mixture", "factorization"])
+def test_new_rows_are_inferred_with_the_shared_parameters_fixed(name):
+    """Inferring the training rows anew explains them about as well as training them did."""
+    layout, data, _ = generated(name)
+    model = {"mixture": Mixture(6), "factorization": Factorization(2)}[name]
+    state = start(model, layout, data, jax.random.key(0), 3e-2)
+    state, _ = train(model, layout, data, state, epochs=60, batch_size=256)
+    local = model.infer_local(state.shared, jax.random.key(1), layout, data)
+    trained, inferred = (
+        mean_log_likelihood(layout, model.predict(state.shared, one, None, layout, data), data)
+        for one in (state.local, local)
+    )
+    assert inferred > trained - 0.05
