@@ -20,6 +20,7 @@ lint: $(VENV)/test.stamp
 bench: $(VENV)/test.stamp
 	$(BIN)/python benchmarks/gamma_trick.py
 	$(BIN)/python benchmarks/scaler_speed.py
+	$(BIN)/python benchmarks/epoch_time.py
 
 docs: $(VENV)/test.stamp
 	$(BIN)/python docs/make_pictures.py

@@ -83,7 +83,11 @@ def best(run: Callable[[], Any], repeats: int = 5) -> float:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, default=Path(os.environ.get("EVENLY_DATA", "../shared/uci")))
-    layout, data, n_columns = load(parser.parse_args().data)
+    folder = parser.parse_args().data
+    if not (folder / "adult" / "data.csv").is_file():
+        print(f"no adult/data.csv in {folder}: nothing measured; name the folder with --data or EVENLY_DATA")
+        return
+    layout, data, n_columns = load(folder)
     n_steps = -(-data.targets.shape[0] // BATCH)
     latent = int(0.75 * n_columns)
     models: dict[str, Model] = {

@@ -251,10 +251,13 @@ def step(model: Model, layout: Layout, data: Data, state: State, rows: jax.Array
     adam = optax.scale_by_adam()
     updates, shared_moments = adam.update(to_shared, state.shared_moments)
     shared = jax.tree.map(lambda p, u: p - state.learning_rate * u, state.shared, updates)
-    # A row's variables move only when the row is seen, once an epoch: its moments are as old as the epochs.
+    # A row's variables move only when the row is seen, once an epoch: its moments are as old as the epochs. Adam on all
+    # rows at every step would go on moving them by their momentum; with a gradient every n steps, v settles at g^2 / n
+    # and the momentum adds up to g, so that they would move sqrt(n) rates an epoch. So they do here, at once.
+    local_rate = state.learning_rate * (data.targets.shape[0] / rows.shape[0]) ** 0.5
     mu, nu = (jax.tree.map(lambda part: part[rows], moment) for moment in state.local_moments)
     updates, moments = adam.update(to_local, optax.ScaleByAdamState(state.epoch, mu, nu))
-    local = jax.tree.map(lambda p, u: p - state.learning_rate * u, local, updates)
+    local = jax.tree.map(lambda p, u: p - local_rate * u, local, updates)
     put = partial(jax.tree.map, lambda whole, part: whole.at[rows].set(part))
     state = State(
         shared,
