@@ -606,6 +606,12 @@ def test_settings_beside_a_schema_keep_its_markers_and_bounds():
     assert scaler.schema_["x"].likelihood == "gamma"
 
 
+def test_bounds_of_a_schema_hold_for_a_column_that_settings_make_a_count():
+    schema = Schema.model_validate({"columns": [{"name": "x", "kind": "real", "upper": 9.0}]})
+    with pytest.raises(TableError, match="Column 'x': got values from 1 to 12"):
+        LipschitzScaler(schema=schema, kinds={"x": "count"}).fit(pd.DataFrame({"x": [1, 4, 12, 5, 6]}))
+
+
 def test_markers_and_the_papers_clip_are_settings():
     table = pd.DataFrame({"x": [1.5, -999.0, 0.0, 7.0]})
     scaler = LipschitzScaler("std-none", missing=[-999], zeros="clip").fit(table)

@@ -262,7 +262,10 @@ class LipschitzScaler(TransformerMixin, BaseEstimator):  # type: ignore[misc]  #
             if column.kind == "ignore":
                 return ColumnStatistics(fresh.n_observed, 0.0, 0.0)
             family = self._family(column)
-            counts = encode_counts(column, facts) if facts is not None and not family.scalable else None
+            bounded = column.lower is not None or column.upper is not None
+            counts = None
+            if facts is not None and not family.scalable and not bounded:
+                counts = encode_counts(column, facts)
             if counts is not None:
                 return from_counts(counts)
             if facts is None and not column.has_classes:
