@@ -7,7 +7,7 @@ blocks of NumPy arrays or, as Narwhals expressions, on any engine that Narwhals 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -72,12 +72,19 @@ def take_moments(family: Likelihood, values: Floats, pivot: Pivot, weights: Floa
         n = float(weights.sum())
         means = np.array([float((term * weights).sum()) / n for term in family.terms(values, pivot)])
         return Moments(round(n), pivot, means)
-    total, n_seen = np.zeros(len(family.natural_bounds)), 0
-    for block in blocks(values):
-        if len(block):
-            total += [float(term.sum()) for term in family.terms(block, pivot)]
-            n_seen += len(block)
-    return Moments(n_seen, pivot, total / max(n_seen, 1))
+    return _average({family: pivot}, blocks(values))[family]
+
+
+def _average(pivots: dict[Likelihood, Pivot], parts: Iterable[Floats]) -> dict[Likelihood, Moments]:
+    """Average the terms of several families in one pass over the parts of a column."""
+    totals = {family: np.zeros(len(family.natural_bounds)) for family in pivots}
+    n = 0
+    for part in parts:
+        if len(part):
+            n += len(part)
+            for family, pivot in pivots.items():
+                totals[family] += [float(term.sum()) for term in family.terms(part, pivot)]
+    return {family: Moments(n, pivot, totals[family] / max(n, 1)) for family, pivot in pivots.items()}
 
 
 @dataclass(frozen=True)
@@ -194,23 +201,21 @@ def measure_values(
     `mean` and `extent` (minimum, maximum) are of the raw values, from the schema's look at them; a pivot need not
     be exact, so those of an earlier part do as well.
     """
-    location = location_family(family)
-    low, high, center = (float(prepare(column, np.float64(v))) for v in (*extent, mean))
-    pivots = {one: choose_pivot(one, low, high, center) for one in {location, family}}
-    totals = {one: np.zeros(len(one.natural_bounds)) for one in pivots}
-    n = 0
+    low, high, pivots = _pivots(column, family, mean, extent)
     # Values too far apart for a family overflow its terms: then it has no fit, and the outcome says so.
     with np.errstate(all="ignore"):
-        for raw in blocks(values):
-            if len(raw):
-                block = prepare(column, raw)
-                n += len(block)
-                for one, pivot in pivots.items():
-                    totals[one] += [float(term.sum()) for term in one.terms(block, pivot)]
-    means = {one: Moments(n, pivots[one], totals[one] / max(n, 1)) for one in pivots}
-    own = None if family is location else means[family]
-    ends = _quartiles(column, family, values) if quartiles and n else None
-    return ColumnStatistics(n, low, high, means[location], own, quartiles=ends)
+        location, *own = _average(pivots, (prepare(column, block) for block in blocks(values))).values()
+    ends = _quartiles(column, family, values) if quartiles and location.n else None
+    return ColumnStatistics(location.n, low, high, location, own[0] if own else None, quartiles=ends)
+
+
+def _pivots(
+    column: Column, family: Likelihood, mean: float, extent: tuple[float, float]
+) -> tuple[float, float, dict[Likelihood, Pivot]]:
+    """Return both ends of a column after its shift, and the pivots of its location and, if another, its likelihood."""
+    low, high, center = (float(prepare(column, np.float64(v))) for v in (*extent, mean))
+    families = dict.fromkeys([location_family(family), family])
+    return low, high, {one: choose_pivot(one, low, high, center) for one in families}
 
 
 def _quartiles(column: Column, family: Likelihood, values: Floats) -> tuple[float, float]:
@@ -235,26 +240,24 @@ def measure_frame(frame: nw.DataFrame[Any] | nw.LazyFrame[Any], requests: Sequen
     (2, array([0., 1.]))
     """
     expressions: list[nw.Expr] = []
-    plans: list[tuple[Column, tuple[float, float], list[tuple[Likelihood, Pivot]]]] = []
+    plans = []
     for label, column, family, mean, extent in requests:
-        low, high, center = (float(prepare(column, np.float64(v))) for v in (*extent, mean))
+        low, high, pivots = _pivots(column, family, mean, extent)
         raw = nw.col(label).cast(nw.Float64)
         # NaN and infinity are no cells: only what is finite is averaged.
         x = prepare(column, nw.when(raw.is_finite()).then(raw))
-        families = list(dict.fromkeys([location_family(family), family]))
-        pairs = [(one, choose_pivot(one, low, high, center)) for one in families]
         expressions.append(x.count().alias(str(len(expressions))))
-        for one, pivot in pairs:
+        for one, pivot in pivots.items():
             for term in one.terms(x, pivot):
                 expressions.append(term.mean().alias(str(len(expressions))))
-        plans.append((column, (low, high), pairs))
+        plans.append((low, high, pivots))
     answered = frame.select(*expressions)
     row = iter((answered.collect() if isinstance(answered, nw.LazyFrame) else answered).rows()[0])
     results = []
-    for _, (low, high), pairs in plans:
+    for low, high, pivots in plans:
         n = int(next(row))
         parts = []
-        for one, pivot in pairs:
+        for one, pivot in pivots.items():
             means = [next(row) for _ in one.natural_bounds]
             # The mean of no cells is null on one engine and NaN on another; here it is 0.
             parts.append(Moments(n, pivot, np.array(means if n else np.zeros(len(means)), np.float64)))
