@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from evenly.custom import define_likelihood
+from evenly.likelihoods import Likelihood, Support
+
 
 @pytest.fixture(scope="session")
 def data_directory() -> Path:
@@ -19,3 +22,18 @@ def data_directory() -> Path:
     if not folder.is_dir():
         pytest.skip(f"no data sets in {folder}: set EVENLY_DATA to the folder that has adult/data.csv")
     return folder
+
+
+@pytest.fixture(scope="session")
+def pareto() -> Likelihood:
+    """A user's Pareto from 1 on: its logarithm is exponential, and a power of x scales that."""
+    pytest.importorskip("jax")
+    return define_likelihood(
+        "pareto",
+        support=Support(1.0),
+        statistics=lambda x, xp: (xp.log(x),),
+        log_base=lambda x, xp: -xp.log(x),
+        log_partition=lambda natural, xp: -xp.log(-natural[..., 0]),
+        factors=lambda scale, xp: (scale,),
+        scale_data=lambda x, scale, xp: x**scale,
+    )

@@ -152,17 +152,7 @@ def test_the_density_survives_scaling(weibull: Likelihood, scale: float) -> None
     )
 
 
-def test_a_power_can_be_the_scaling() -> None:
-    """A Pareto from 1 on: its logarithm is exponential, and a power of x scales that."""
-    pareto = define_likelihood(
-        "pareto",
-        support=Support(1.0),
-        statistics=lambda x, xp: (xp.log(x),),
-        log_base=lambda x, xp: -xp.log(x),
-        log_partition=lambda natural, xp: -xp.log(-natural[..., 0]),
-        factors=lambda scale, xp: (scale,),
-        scale_data=lambda x, scale, xp: x**scale,
-    )
+def test_a_power_can_be_the_scaling(pareto: Likelihood) -> None:
     x, natural = np.array([1.01, 2.0, 30.0]), np.array([-2.5])
     np.testing.assert_allclose(pareto.log_density(x, natural), stats.pareto(2.5).logpdf(x), rtol=1e-14)
     assert float(pareto.median(natural)) == pytest.approx(stats.pareto(2.5).median(), rel=1e-8)

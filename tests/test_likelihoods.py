@@ -803,10 +803,10 @@ def test_mode_is_where_scipys_density_is_highest(case: Case) -> None:
         return
     # z: away from it by so many spreads; of the logarithm, for positive values.
     below, above = case.reference.ppf([0.1, 0.9])
-    if name == "normal":
-        minus_log_pdf = lambda z: -case.log_pdf(got + z * (above - below))  # noqa: E731
-    else:
-        minus_log_pdf = lambda z: -case.log_pdf(got * (above / below) ** z)  # noqa: E731
+
+    def minus_log_pdf(z: float) -> float:
+        return -case.log_pdf(got + z * (above - below) if name == "normal" else got * (above / below) ** z)
+
     best = minimize_scalar(minus_log_pdf, bounds=(-1.0, 1.0), method="bounded", options={"xatol": 1e-10})
     # The log-density is flat to rounding within the square root of its rounding error.
     flat = math.sqrt(float(32.0 * rounding_of_terms(case, np.array(got))))
@@ -985,7 +985,10 @@ def test_outside_the_support_every_library_agrees_and_leaves_gradients_clean(cas
         got = likelihood.log_density(native, natural)
         assert library.is_native(got)
         np.testing.assert_allclose(np.asarray(got), likelihood.log_density(x, case.natural), rtol=1e-13, atol=1e-13)
-        total = lambda n: library.where_finite(likelihood.log_density(native, n)).sum()  # noqa: E731
+
+        def total(n: Any) -> Any:
+            return library.where_finite(likelihood.log_density(native, n)).sum()
+
         np.testing.assert_allclose(np.asarray(library.gradient(total, natural)), expected, rtol=1e-11, atol=1e-11)
 
 
@@ -1005,7 +1008,10 @@ def test_single_precision_stays_single(case: Case, side: Any) -> None:
     library, likelihood = side(), case.likelihood
     x, third = case.points(), 1.0 / 3.0
     with library.context():
-        single = lambda value: library.array(np.asarray(value, np.float32))  # noqa: E731
+
+        def single(value: Any) -> Any:
+            return library.array(np.asarray(value, np.float32))
+
         natural = single(case.natural)
         results = {
             "log_density": likelihood.log_density(single(x), natural),
@@ -1056,7 +1062,10 @@ def test_recovered_columns_stay_on_the_device_and_in_the_precision_of_the_parame
     color = Column(name="c", kind="categorical", likelihood="categorical", classes=classes)
     count = Column(name="n", kind="count", likelihood="poisson")
     shares = np.array([0.2, 0.3, 0.5])
-    single = lambda *values: torch.tensor([values] * 4, dtype=torch.float32, device=device)  # noqa: E731
+
+    def single(*values: float) -> Any:
+        return torch.tensor([values] * 4, dtype=torch.float32, device=device)
+
     calls = [
         (real, [Feature(0, "x", get_likelihood("normal"))], [single(1.0, -0.5)]),
         (count, [Feature(0, "n", gamma, "gamma")], [single(2.0, -1.0)]),

@@ -337,7 +337,7 @@ def test_engines_agree_with_numpy_on_every_likelihood(build: Callable[..., Any])
             label = f"{name} {settled}"
             data[label] = [None if null else float(v) for v, null in zip(x, nulls, strict=True)]
             kind = "real" if name == "normal" else "positive"
-            column = Column(name=label, kind=kind, likelihood=name, **how)  # type: ignore[arg-type]
+            column = Column(name=label, kind=kind, likelihood=name, **how)
             extent, mean = (float(np.nanmin(x)), float(np.nanmax(x))), float(np.nanmean(x))
             requests.append((label, column, family, mean, extent))
             expected.append(measure_values(column, family, x, mean, extent, False))

@@ -268,7 +268,7 @@ def test_noise_that_nearly_rounds_away_or_fills_the_unit_does_not_lose_a_value()
 def test_classes_come_back_from_their_features() -> None:
     codes = np.random.default_rng(4).integers(0, 3, 500).astype(float)
     for trick, family in (("gamma", GAMMA), ("bern", BERNOULLI)):
-        parts = [Feature(0, f"c={k}", family, trick, k) for k in range(3)]  # type: ignore[arg-type]
+        parts = [Feature(0, f"c={k}", family, trick, k) for k in range(3)]
         back = np.stack([undo_values(one, feature_values(one, codes, seed=1)) for one in parts])
         assert (back == (codes == np.arange(3.0)[:, None])).all()
 

@@ -211,8 +211,7 @@ def fit_scale(
     natural = of.own.natural(family)
     with np.errstate(all="ignore"):
         # A class that never occurs has an infinite parameter; a scalable family must have finite ones.
-        finite = np.isfinite(family.fisher(natural)).all() and (np.isfinite(natural).all() or not family.scalable)
-        usable = bool(finite)
+        usable = np.isfinite(family.fisher(natural)).all() and (np.isfinite(natural).all() or not family.scalable)
 
     def fitted(scale: float, outcome: Outcome) -> FittedScale:
         if not _representable(family, of, scale):

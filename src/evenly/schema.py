@@ -428,7 +428,8 @@ def infer_column(
             "declare one of the two only",
             column=cells.name,
         )
-    column = Column(name=cells.name, kind=kind, missing=list(facts.markers), note=note)  # type: ignore[arg-type]
+    markers = list(facts.markers)
+    column = Column(name=cells.name, kind=kind, missing=markers, note=note)  # type: ignore[arg-type]  # one of KINDS
     if column.kind == "ignore":
         return column
     if facts.storage in ("time", "other") and facts.n:
