@@ -135,6 +135,16 @@ def test_numbers_are_markers_only_where_declared():
     assert np.isnan(encode(schema["a"], open_table(table).columns[0])[0]).tolist() == [False, True, False]
 
 
+@pytest.mark.parametrize("classes", [[0, 1], ["0", "1"], ["x", "1"]], ids=str)
+def test_a_declared_marker_is_no_class_however_the_classes_are_written(classes):
+    column = {"name": "c", "kind": "categorical", "classes": classes, "missing": [-999]}
+    schema = Schema.model_validate({"columns": [column]})
+    for cells in ([1, -999, 1], [1.0, -999.0, 1.0]):
+        codes, unknown = encode(schema["c"], open_table(pd.DataFrame({"c": cells})).columns[0])
+        np.testing.assert_array_equal(codes, [1.0, np.nan, 1.0])
+        assert unknown == []
+
+
 # --- overriding ---
 
 

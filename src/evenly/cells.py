@@ -19,18 +19,15 @@ def encode(column: Column, cells: TableColumn) -> tuple[Floats, list[Any]]:
 
     Returns the numbers and the classes that the column does not know (encoded as missing).
     """
-    if cells.storage in ("boolean", "integer", "float") and not _text_classes(column):
+    if cells.storage == "boolean" and _text_classes(column):  # True is "True"
+        texts = [None if np.isnan(v) else str(bool(v)) for v in cells.numbers]
+        cells = TableColumn(cells.name, np.array(texts, object))
+    elif cells.storage in ("boolean", "integer", "float"):
         numbers = cells.numbers
         declared = [number for number in map(read_number, column.missing) if number is not None]
         if declared:
             numbers = np.where(np.isin(numbers, declared), np.nan, numbers)
-        return (_encode_numbers(column, numbers)) if column.has_classes else (numbers, [])
-    if cells.storage == "boolean":  # a class column whose classes are texts: True is "True"
-        cells = TableColumn(
-            cells.name, np.array([None if np.isnan(v) else str(bool(v)) for v in cells.numbers], object)
-        )
-    elif cells.storage in ("integer", "float"):
-        return _encode_numbers(column, cells.numbers)
+        return _encode_numbers(column, numbers) if column.has_classes else (numbers, [])
     codes, distinct = cells.factorized
     gone = {str(marker) for marker in (*MISSING_MARKERS, *column.missing)}
     known: dict[Any, float] = {str(value): float(k) for k, value in enumerate(column.classes or ())}
