@@ -280,6 +280,8 @@ def test_a_loss_that_is_not_finite_goes_back_halves_the_rate_and_names_the_colum
 
 
 def test_an_interrupt_keeps_the_state_reached_so_far():
+    # A process started in the background of a shell ignores interrupts.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     model, data = VAE(2, 8), mixed_data(50)
     state = start(model, MIXED, data, jax.random.key(0), 1e-3)
     seen = []
@@ -291,7 +293,10 @@ def test_an_interrupt_keeps_the_state_reached_so_far():
             timer.start()
             timer.join()
 
-    after, history = train(model, MIXED, data, state, epochs=10**6, callback=callback)
+    try:
+        after, history = train(model, MIXED, data, state, epochs=1000, callback=callback)
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert 5 <= len(history.elbo) <= 10
     assert int(after.epoch) == len(history.elbo) == len(seen)
 
