@@ -21,6 +21,7 @@ bench: $(VENV)/test.stamp
 	$(BIN)/python benchmarks/gamma_trick.py
 	$(BIN)/python benchmarks/scaler_speed.py
 	$(BIN)/python benchmarks/epoch_time.py
+	$(BIN)/python benchmarks/imputer_cost.py
 
 docs: $(VENV)/test.stamp
 	$(BIN)/python docs/make_pictures.py

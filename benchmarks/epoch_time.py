@@ -19,11 +19,13 @@ import jax.numpy as jnp
 import numpy as np
 import pandas as pd
 
-from evenly import LipschitzScaler, get_likelihood
+from evenly import LipschitzScaler
+from evenly.features import arrange, describe, lay_out
 from evenly.models.bbvi import Data, Layout, Model, start, train
 from evenly.models.factorization import Factorization
 from evenly.models.mixture import Mixture
 from evenly.models.vae import VAE
+from evenly.tables import open_table
 
 BATCH = 1024
 
@@ -33,17 +35,11 @@ def load(folder: Path) -> tuple[Layout, Data, int]:
     table = pd.read_csv(folder / "adult" / "data.csv")
     kinds = pd.read_csv(folder / "adult" / "kinds.csv").set_index("column")["kind"].to_dict()
     scaler = LipschitzScaler("lip-gamma", kinds=kinds, random_state=0).fit(table)
-    scaled = scaler.transform(table).to_numpy(np.float64)
-    summary = scaler.summary_
-    place = {name: j for j, name in enumerate(table.columns)}
-    likelihoods = tuple(get_likelihood(name) for name in summary["likelihood"])
-    layout = Layout(likelihoods, tuple(place[name] for name in summary["column"]))
-    mask = ~np.isnan(scaled)
-    targets = np.where(mask, scaled, np.nanmean(scaled, axis=0))
-    values = np.where((summary["likelihood"] == "log-normal").to_numpy(), np.log(targets), targets)
-    inputs = np.where(mask, (values - values.mean(0)) / values.std(0), 0.0)
-    data = Data(jnp.asarray(inputs, jnp.float32), jnp.asarray(targets, jnp.float32), jnp.asarray(mask))
-    return layout, data, table.shape[1]
+    columns = scaler.columns_
+    values = [one.encode(cells)[0] for one, cells in zip(columns, open_table(table).columns, strict=True)]
+    parts = [describe(one, own) for one, own in zip(columns, values, strict=True)]
+    data = arrange(columns, parts, values, seed=scaler.seed_)
+    return lay_out(columns, parts), Data(*map(jnp.asarray, data)), table.shape[1]
 
 
 def matrix_products(sizes: list[tuple[int, int]], n_steps: int) -> float:

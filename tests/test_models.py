@@ -22,6 +22,7 @@ from evenly.models.bbvi import (
     Layout,
     column_gradients,
     constrain,
+    fit_model,
     normal_kl,
     objective,
     run_epoch,
@@ -29,6 +30,7 @@ from evenly.models.bbvi import (
     step,
     train,
     unconstrain,
+    watch,
 )
 from evenly.models.factorization import Factorization
 from evenly.models.mixture import Mixture
@@ -312,14 +314,29 @@ def test_column_gradients_are_those_of_the_columns(double):
     state = start(model, MIXED, data, jax.random.key(0), 1e-3)
     rows = jnp.arange(30)
     norms = jax.jit(partial(column_gradients, model, MIXED))(data, state, rows)
-    key, _ = jax.random.split(state.key)
+    norms_again, changes = watch(model, MIXED, data, state, rows)
+    np.testing.assert_allclose(norms_again, norms, rtol=1e-12)
+    later = step(model, MIXED, data, state, rows)[0].shared
     for j in range(MIXED.n_columns):
 
         def column(shared, j=j):
-            return model.terms(shared, {}, key, MIXED, data, state.epoch).log_likelihood[:, j].mean()
+            return model.terms(shared, {}, state.key, MIXED, data, state.epoch).log_likelihood[:, j].mean()
 
-        flat, _ = jax.flatten_util.ravel_pytree(jax.jit(jax.grad(column))(state.shared))
+        gradient = jax.jit(jax.grad(column))
+        flat, after = (jax.flatten_util.ravel_pytree(gradient(shared))[0] for shared in (state.shared, later))
         assert float(norms[j]) == pytest.approx(float(jnp.linalg.norm(flat)), rel=1e-9)
+        assert float(changes[j]) == pytest.approx(float(jnp.linalg.norm(after - flat)), rel=1e-6)
+
+
+def test_a_training_is_watched_at_evenly_spaced_points_and_is_the_same_unwatched():
+    model, data = VAE(2, 8), mixed_data()
+    plain, history, nothing = fit_model(model, MIXED, data, 3, 1e-3, epochs=7)
+    shared, again, watched = fit_model(model, MIXED, data, 3, 1e-3, epochs=7, n_points=3)
+    assert watched.epochs.tolist() == [0, 2, 5, 7]
+    assert watched.gradients.shape == watched.changes.shape == (4, MIXED.n_columns)
+    assert nothing.epochs.size == 0
+    np.testing.assert_array_equal(history.elbo, again.elbo)
+    jax.tree.map(np.testing.assert_array_equal, plain, shared)
 
 
 # --- learning what a model generated ---

@@ -11,7 +11,9 @@ if TYPE_CHECKING:
     from evenly._support import EvenlyError, EvenlyWarning, MissingExtraError, TableError
     from evenly.custom import define_likelihood
     from evenly.files import load_heart
+    from evenly.imputer import Imputer
     from evenly.likelihoods import Likelihood, Support, get_likelihood
+    from evenly.metrics import imputation_error
     from evenly.plots import plot_smoothness
     from evenly.scaler import LipschitzScaler
     from evenly.schema import Column, Schema, infer_schema
@@ -21,7 +23,9 @@ _ROOMS = {
     "_support": ("EvenlyError", "EvenlyWarning", "MissingExtraError", "TableError"),
     "custom": ("define_likelihood",),
     "files": ("load_heart",),
+    "imputer": ("Imputer",),
     "likelihoods": ("Likelihood", "Support", "get_likelihood"),
+    "metrics": ("imputation_error",),
     "plots": ("plot_smoothness",),
     "scaler": ("LipschitzScaler",),
     "schema": ("Column", "Schema", "infer_schema"),
@@ -33,6 +37,7 @@ __all__ = [
     "Column",
     "EvenlyError",
     "EvenlyWarning",
+    "Imputer",
     "Likelihood",
     "LipschitzScaler",
     "MissingExtraError",
@@ -43,6 +48,7 @@ __all__ = [
     "ball_smoothness",
     "define_likelihood",
     "get_likelihood",
+    "imputation_error",
     "infer_schema",
     "load_heart",
     "plot_smoothness",

@@ -47,6 +47,17 @@ def encode(column: Column, cells: TableColumn) -> tuple[Floats, list[Any]]:
     return lookup[codes], unknown
 
 
+def cells_among(cells: TableColumn, some: Sequence[Any]) -> npt.NDArray[np.bool_]:
+    """Say which cells hold one of some values, as `encode` named them."""
+    if not some:
+        return np.zeros(len(cells.native), bool)
+    if cells.storage in ("integer", "float"):
+        return np.isin(cells.numbers, np.asarray(some, np.float64))
+    codes, distinct = cells.factorized
+    texts = {str(value) for value in some}
+    return np.isin(codes, [code for code, value in enumerate(distinct) if str(value) in texts])
+
+
 def encode_counts(column: Column, facts: Facts) -> dict[float, int] | None:
     """Return the counts of a discrete column's values or codes, if the look at it counted them."""
     if facts.distinct is None or facts.counts is None:

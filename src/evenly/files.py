@@ -6,11 +6,14 @@ import csv
 import json
 import os
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from evenly._support import TableError
+from evenly._support import TableError, require
+from evenly._version import __version__
 
 
 def write_text(path: str | Path, text: str) -> None:
@@ -74,6 +77,41 @@ def read_json(path: str | Path, saved: str) -> dict[str, Any]:
     if not isinstance(content, dict) or content.get("saved") != saved:
         raise TableError(f"{path}", f"expected a file that {saved}.save wrote")
     return content
+
+
+@contextmanager
+def readable(file: str | Path, saved: dict[str, Any]) -> Iterator[None]:
+    """Turn whatever goes wrong with the contents of a saved object into one clear error."""
+    try:
+        yield
+    except TableError:
+        raise
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+        raise TableError(
+            f"{file}, saved by evenly {saved.get('evenly')}",
+            f"evenly {__version__} cannot read it: {type(error).__name__} {error}",
+        ) from error
+
+
+def write_tensors(path: str | Path, content: dict[str, Any], tensors: dict[str, Any]) -> None:
+    """Write arrays and a JSON text about them to one safetensors file, all or nothing."""
+    numpy = require("safetensors.numpy", "models")
+    text = json.dumps(content, ensure_ascii=False, default=_plain_number)
+    write_bytes(path, numpy.save({name: tensors[name] for name in sorted(tensors)}, {"evenly": text}))
+
+
+def read_tensors(path: str | Path, saved: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Read what `write_tensors` wrote for a saved object of that name; no code of the file is run."""
+    safetensors = require("safetensors", "models")
+    try:
+        with safetensors.safe_open(path, framework="np") as file:
+            content = json.loads((file.metadata() or {}).get("evenly", "null"))
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118  (not a mapping)
+    except (safetensors.SafetensorError, json.JSONDecodeError):
+        content, tensors = None, {}
+    if not isinstance(content, dict) or content.get("saved") != saved:
+        raise TableError(f"{path}", f"expected a file that {saved}.save wrote")
+    return content, tensors
 
 
 def load_heart() -> Any:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, ClassVar, NamedTuple, final
 
 import numpy as np
@@ -1222,6 +1223,10 @@ LIKELIHOODS: dict[str, Likelihood] = {
 """The likelihoods that need nothing but their name; `categorical` also needs its number of classes."""
 
 
+_categorical = cache(Categorical)
+"""One object for each number of classes: what is compiled for a table serves the next one like it."""
+
+
 def get_likelihood(name: str, n_classes: int | None = None) -> Likelihood:
     """Return the likelihood of that name.
 
@@ -1240,7 +1245,7 @@ def get_likelihood(name: str, n_classes: int | None = None) -> Likelihood:
     if key == "categorical":
         if n_classes is None or n_classes < 1:
             raise TableError(f"n_classes={n_classes}", "'categorical' needs the number of its classes")
-        return Categorical(n_classes)
+        return _categorical(int(n_classes))
     if key not in LIKELIHOODS:
         known = ", ".join([*LIKELIHOODS, "categorical"])
         raise TableError(f"the likelihood {name!r}", f"expected one of {known}")

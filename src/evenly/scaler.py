@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import narwhals as nw
 import numpy as np
@@ -23,7 +23,7 @@ from evenly._support import EvenlyWarning, TableError
 from evenly._version import __version__
 from evenly.arrays import Array
 from evenly.cells import check_values, column_likelihood, decode, encode, encode_counts
-from evenly.files import read_json, saved_path, write_json
+from evenly.files import read_json, readable, saved_path, write_json
 from evenly.likelihoods import LIKELIHOODS, Likelihood
 from evenly.recover import recover_column
 from evenly.scaling import FittedScale, Outcome, fit_scale, get_method
@@ -71,6 +71,45 @@ SUMMARY_COLUMNS = (
     "smoothness_after",
     "outcome",
 )
+
+
+class FittedColumn(NamedTuple):
+    """One column of a fitted table: its label, what it is, its features with their scales, and its statistics."""
+
+    label: Any
+    column: Column
+    family: Likelihood | None
+    """Its own likelihood, whatever the trick; None if it is ignored."""
+    features: list[Feature]
+    fits: list[FittedScale]
+    statistics: ColumnStatistics
+    frequencies: Floats
+    stored: Stored
+    originals: tuple[Any, ...]
+
+    def encode(self, cells: TableColumn) -> tuple[Floats, list[Any]]:
+        """Return the checked values or codes of cells, and the classes that fit did not see."""
+        assert self.family is not None
+        values, unknown = encode(self.column, TableColumn(cells.name, cells.native))
+        check_values(self.column, values, self.family)
+        return values, unknown
+
+    def unseen(self, unknown: Sequence[Any], what: str) -> str:
+        """Say what becomes of classes that fit did not see."""
+        return f"column {self.column.name!r}: classes not seen in fit {what}: {list(unknown[:5])}"
+
+    def scale(self, values: Floats, seed: int | None) -> list[Floats]:
+        """Return the scaled features from values or codes; without a seed, with the mean of the noise."""
+        prepared = prepare(self.column, values)
+        return [
+            one.likelihood.scale_data(feature_values(one, prepared, seed), fit.scale)
+            for one, fit in zip(self.features, self.fits, strict=True)
+        ]
+
+    def recover(self, naturals: Sequence[Array]) -> dict[str, Array]:
+        """Return usual parameters from the natural ones of its scaled features."""
+        scales = [fit.scale for fit in self.fits]
+        return recover_column(self.column, self.features, scales, naturals, self.frequencies)
 
 
 class LipschitzScaler(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
@@ -185,7 +224,7 @@ class LipschitzScaler(TransformerMixin, BaseEstimator):  # type: ignore[misc]  #
         if not hasattr(self, "schema_"):
             fresh._take(opened, fresh._start(opened), first=True)
             return self._become(fresh)
-        self._check_width(opened)
+        check_width(self, opened)
         if get_method(self.method).scaling == "iqr":
             raise TableError("parts of a table", "quartiles need all rows at once", "use fit, or another method")
         fresh.__dict__.update(self.__dict__ | {"schema_": self.schema_.model_copy(deep=True)})
@@ -382,12 +421,24 @@ class LipschitzScaler(TransformerMixin, BaseEstimator):  # type: ignore[misc]  #
 
     # --- using --------------------------------------------------------------------------------------------------
 
-    def _check_width(self, opened: Table) -> None:
-        if opened.container == "numpy" and len(opened.columns) != self.n_features_in_:
-            raise ValueError(
-                f"X has {len(opened.columns)} features, but {type(self).__name__} is expecting "
-                f"{self.n_features_in_} features as input"
+    @property
+    def columns_(self) -> list[FittedColumn]:
+        """All that is known of each column, for the rooms that build on the scaler."""
+        check_is_fitted(self, "schema_")
+        return [
+            FittedColumn(
+                self._labels[j],
+                column,
+                None if column.kind == "ignore" else self._family(column),
+                self._features[j],
+                self._fitted[j],
+                self._statistics[j],
+                self._frequencies(j),
+                self._stored[j],
+                self._originals[j],
             )
+            for j, column in enumerate(self.schema_.columns)
+        ]
 
     def transform(self, X: Any) -> Any:
         """Scale a table. Missing cells stay missing; columns are found by name, in any order.
@@ -397,32 +448,22 @@ class LipschitzScaler(TransformerMixin, BaseEstimator):  # type: ignore[misc]  #
         """
         check_is_fitted(self, "schema_")
         opened = open_table(X)
-        self._check_width(opened)
+        check_width(self, opened)
         cells, extra = select(opened, self._labels, by_position=self.container_ == "numpy")
         wanted = _get_output_config("transform", self)["dense"]
         container = opened.container if wanted == "default" else wanted
-        messages = []
-        if extra:
-            messages.append(f"columns that were not there in fit are left out: {[str(label) for label in extra]}")
+        messages = [left_out(extra)] if extra else []
 
-        def one(column: Column, stored: TableColumn, group: list[Feature], fits: list[FittedScale]) -> list[Any]:
-            if column.kind == "ignore":
-                return [_native(stored, opened.container, container)]
-            family = self._family(column)
-            fresh = TableColumn(stored.name, stored.native)
-            values, unknown = encode(column, fresh)
+        def one(fitted: FittedColumn, stored: TableColumn) -> list[Any]:
+            if not fitted.features:
+                return [pass_through(stored, opened.container, container)]
+            values, unknown = fitted.encode(stored)
             if unknown:
-                messages.append(f"column {column.name!r}: classes not seen in fit become missing: {unknown[:5]}")
-            check_values(column, values, family)
-            values = prepare(column, values)
-            scaled = [
-                feature.likelihood.scale_data(feature_values(feature, values, self.seed_), fit.scale)
-                for feature, fit in zip(group, fits, strict=True)
-            ]
+                messages.append(fitted.unseen(unknown, "become missing"))
             # A column that is not scaled may still be the table's own memory, which is not ours to give away.
-            return [feature if feature.flags.owndata else feature.copy() for feature in scaled]
+            return [part if part.flags.owndata else part.copy() for part in fitted.scale(values, self.seed_)]
 
-        results = map_columns(one, self.schema_.columns, cells, self._features, self._fitted, n_rows=opened.n_rows)
+        results = map_columns(one, self.columns_, cells, n_rows=opened.n_rows)
         for message in messages:
             warnings.warn(message, EvenlyWarning, stacklevel=2)
         data = dict(zip(self.get_feature_names_out(), chain(*results), strict=True))
@@ -439,7 +480,7 @@ class LipschitzScaler(TransformerMixin, BaseEstimator):  # type: ignore[misc]  #
         data = {}
         for j, (column, group) in enumerate(zip(self.schema_.columns, self._features, strict=True)):
             if not group:
-                data[self._labels[j]] = _native(next(cells), opened.container, self.container_)
+                data[self._labels[j]] = pass_through(next(cells), opened.container, self.container_)
                 continue
             parts = [_unscale(one, fit, next(cells).numbers) for one, fit in zip(group, self._fitted[j], strict=True)]
             originals = self._originals[j]
@@ -485,49 +526,40 @@ class LipschitzScaler(TransformerMixin, BaseEstimator):  # type: ignore[misc]  #
         if unknown:
             raise TableError(f"the feature {min(unknown)!r}", f"expected some of {list(self.get_feature_names_out())}")
         recovered = {}
-        for j, (column, group) in enumerate(zip(self.schema_.columns, self._features, strict=True)):
+        for fitted in self.columns_:
+            group, name = fitted.features, fitted.column.name
             given = [one.name for one in group if one.name in natural]
             if not given:
                 continue
             if len(given) < len(group):
                 absent = next(one.name for one in group if one.name not in natural)
-                raise TableError(f"no parameters of {absent!r}", "expected all features of it", column=column.name)
-            scales = [fit.scale for fit in self._fitted[j]]
-            naturals = [natural[one.name] for one in group]
-            recovered[column.name] = recover_column(column, group, scales, naturals, self._frequencies(j))
+                raise TableError(f"no parameters of {absent!r}", "expected all features of it", column=name)
+            recovered[name] = fitted.recover([natural[one.name] for one in group])
         return recovered
 
     # --- saving ---------------------------------------------------------------------------------------------------
 
     def save(self, path: str | Path) -> None:
         """Write the fitted scaler to a JSON file (`scaler.json` inside it, if the path is a folder)."""
+        write_json(saved_path(path, "scaler.json"), self.to_plain())
+
+    def to_plain(self) -> dict[str, Any]:
+        """Return all of the fitted scaler as JSON holds it."""
         check_is_fitted(self, "schema_")
-        settings = self.get_params(deep=False) | {"schema": None}  # what the schema said is in the fitted one
-        settings["likelihoods"] = {
-            label: one.name if isinstance(one, Likelihood) else one for label, one in (self.likelihoods or {}).items()
-        } or None
-        if not isinstance(self.random_state, (int, np.integer, type(None))):
-            settings["random_state"] = None  # a generator; the seed it gave is saved below
-        for name in ("kinds", "likelihoods", "missing"):
-            if isinstance(settings[name], Mapping):
-                settings[name] = {str(label): value for label, value in settings[name].items()}
-        write_json(
-            saved_path(path, "scaler.json"),
-            {
-                "evenly": __version__,
-                "saved": type(self).__name__,
-                "settings": settings,
-                "own_likelihoods": sorted(self._own),
-                "schema": self.schema_.model_dump(exclude_defaults=True),
-                "labels": [label if isinstance(label, (str, int, float)) else str(label) for label in self._labels],
-                "container": self.container_,
-                "stored": self._stored,
-                "seed": self.seed_,
-                "target": self.target_,
-                "statistics": [one.to_plain() for one in self._statistics],
-                "scales": [[fit.scale for fit in group] for group in self._fitted],
-            },
-        )
+        return {
+            "evenly": __version__,
+            "saved": type(self).__name__,
+            "settings": plain_settings(self),
+            "own_likelihoods": sorted(self._own),
+            "schema": self.schema_.model_dump(exclude_defaults=True),
+            "labels": [label if isinstance(label, (str, int, float)) else str(label) for label in self._labels],
+            "container": self.container_,
+            "stored": self._stored,
+            "seed": self.seed_,
+            "target": self.target_,
+            "statistics": [one.to_plain() for one in self._statistics],
+            "scales": [[fit.scale for fit in group] for group in self._fitted],
+        }
 
     @classmethod
     def load(cls, path: str | Path, *, likelihoods: Sequence[Likelihood] | Mapping[Any, Any] = ()) -> LipschitzScaler:
@@ -547,18 +579,20 @@ class LipschitzScaler(TransformerMixin, BaseEstimator):  # type: ignore[misc]  #
         """
         file = saved_path(path, "scaler.json")
         saved = read_json(file, cls.__name__)
+        return cls.from_plain(saved, likelihoods, file)
+
+    @classmethod
+    def from_plain(
+        cls, saved: dict[str, Any], likelihoods: Sequence[Likelihood] | Mapping[Any, Any], file: Path
+    ) -> LipschitzScaler:
+        """Return a scaler from what `to_plain` gave; `file` is for messages."""
         given = likelihoods.values() if isinstance(likelihoods, Mapping) else likelihoods
         own = {one.name: one for one in given if isinstance(one, Likelihood)}
         absent = [name for name in saved.get("own_likelihoods", ()) if name not in own]
         if absent:
             raise TableError(f"a scaler with the likelihood {absent[0]!r} of your own", "expected it in `likelihoods`")
-        try:
+        with readable(file, saved):
             return cls._from_saved(saved, own)
-        except (KeyError, TypeError, ValueError, IndexError) as error:
-            raise TableError(
-                f"{file}, saved by evenly {saved.get('evenly')}",
-                f"evenly {__version__} cannot read it: {type(error).__name__} {error}",
-            ) from error
 
     @classmethod
     def _from_saved(cls, saved: dict[str, Any], own: dict[str, Likelihood]) -> LipschitzScaler:
@@ -591,6 +625,35 @@ class LipschitzScaler(TransformerMixin, BaseEstimator):  # type: ignore[misc]  #
         return np.asarray(shares / max(shares.sum(), 1.0))
 
 
+def plain_settings(estimator: Any) -> dict[str, Any]:
+    """Return an estimator's settings as JSON holds them."""
+    settings: dict[str, Any] = estimator.get_params(deep=False) | {"schema": None}  # that is in the fitted schema
+    settings["likelihoods"] = {
+        label: one.name if isinstance(one, Likelihood) else one
+        for label, one in (settings["likelihoods"] or {}).items()
+    } or None
+    if not isinstance(estimator.random_state, (int, np.integer, type(None))):
+        settings["random_state"] = None  # a generator; the seed that it gave is saved
+    for name in ("kinds", "likelihoods", "missing"):
+        if isinstance(settings[name], Mapping):
+            settings[name] = {str(label): value for label, value in settings[name].items()}
+    return settings
+
+
+def check_width(estimator: Any, opened: Table) -> None:
+    """Refuse an array that is wider or narrower than the fitted table."""
+    if opened.container == "numpy" and len(opened.columns) != estimator.n_features_in_:
+        raise ValueError(
+            f"X has {len(opened.columns)} features, but {type(estimator).__name__} is expecting "
+            f"{estimator.n_features_in_} features as input"
+        )
+
+
+def left_out(extra: Sequence[Any]) -> str:
+    """Say that columns are left out."""
+    return f"columns that were not there in fit are left out: {[str(label) for label in extra]}"
+
+
 def _unused(name: str, taken: set[str]) -> str:
     """Keep a feature called `a=b` apart from a column of that name."""
     while name in taken:
@@ -599,7 +662,7 @@ def _unused(name: str, taken: set[str]) -> str:
     return name
 
 
-def _native(cells: TableColumn, source: str, container: str) -> Any:
+def pass_through(cells: TableColumn, source: str, container: str) -> Any:
     """Pass a column through: as it is into its own kind of table, as a list of cells into another."""
     if isinstance(cells.native, np.ndarray):
         return cells.native

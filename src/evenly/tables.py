@@ -69,7 +69,7 @@ class TableColumn:
     @property
     def stored(self) -> Stored:
         """How the column is stored, to restore it later."""
-        return Stored(self.dtype, self.ordered, self.storage == "text")
+        return Stored(self.dtype, self.ordered, self.storage == "text", self.storage)
 
     @property
     def n_observed(self) -> int:
@@ -367,6 +367,7 @@ class Stored(NamedTuple):
     dtype: str
     ordered: bool
     text: bool
+    storage: Storage = "other"
 
 
 def restore_column(values: npt.NDArray[Any], container: str, stored: Stored, classes: list[Any] | None) -> Any:
@@ -375,7 +376,7 @@ def restore_column(values: npt.NDArray[Any], container: str, stored: Stored, cla
     A type that cannot hold missing cells gives way to the nearest one that can.
     """
     missing = np.isnan(values) if values.dtype.kind == "f" else _missing(values)
-    dtype, ordered, text = stored
+    dtype, ordered, text, _ = stored
     wants = dtype.lower()
     if values.dtype.kind == "f" and (whole := re.search(r"u?int(8|16|32|64)", wants)):
         # What a model made up may lie outside a small type; the ends of 64 bits are no double precision numbers.
@@ -411,3 +412,68 @@ def _restore_with_narwhals(
     wanted: Any = nw.Enum(classes) if name == "Enum" and classes else getattr(nw, name, None)
     series = nw.new_series("", cells, backend="polars" if container == "polars" else "pyarrow")
     return nw.to_native(series.cast(wanted) if wanted is not None and wanted not in (nw.Object, nw.Decimal) else series)
+
+
+def fill_cells(
+    cells: TableColumn,
+    where: npt.NDArray[np.bool_],
+    values: npt.NDArray[Any],
+    container: str,
+    stored: Stored | None,
+    classes: list[Any] | None,
+) -> Any:
+    """Return a native column with some of its cells replaced, the others and the type as they are.
+
+    Parameters
+    ----------
+    where : array of bool
+        The cells to replace.
+    values : array
+        What to put there, in their order.
+    stored : Stored or None
+        How to store a column without any cell of its own; None keeps its type, if it has one.
+    classes : list, optional
+        All classes that may come.
+    """
+    native: Any = cells.native if isinstance(cells.native, np.ndarray) else nw.to_native(cells.native)
+    if cells.dtype == "object" and cells.storage in ("integer", "float") and values.dtype.kind == "f":
+        exact = any(isinstance(cell, decimal.Decimal) for cell in native)
+        convert = round if cells.storage == "integer" else (lambda v: decimal.Decimal(str(v))) if exact else float
+        values = np.array([convert(value) for value in values.tolist()], dtype=object)
+    untyped = where.all() and cells.dtype in ("object", "Unknown")
+    if untyped or (stored is not None and where.all() and cells.storage != stored.storage):
+        stored = stored or Stored(str(values.dtype), False, False)
+        whole = restore_column(values, container, stored, classes)
+        return type(native)(whole, index=native.index) if container == "pandas" else whole
+    if cells.categories is not None and classes is not None:
+        classes = [*cells.categories, *(one for one in classes if one not in set(cells.categories))]
+    restored = restore_column(values, container, cells.stored, classes)
+    if container == "numpy":
+        filled = native.astype(np.result_type(native, restored)) if native.dtype.kind in "US" else native.copy()
+        filled[where] = restored
+        return filled
+    if container == "polars":
+        import polars as pl
+
+        if native.dtype == pl.Decimal:
+            restored = restored.cast(native.dtype)
+        place = np.maximum(np.cumsum(where) - 1, 0)
+        return restored.gather(place).zip_with(pl.Series(where), native.cast(restored.dtype))
+    if container == "pyarrow":
+        import pyarrow as pa
+
+        if pa.types.is_decimal(native.type):
+            restored = restored.cast(native.type)
+        kept = iter(restored.to_pylist())
+        both = [next(kept) if gone else cell for cell, gone in zip(native.to_pylist(), where, strict=True)]
+        return pa.chunked_array([pa.array(both, type=native.type)])
+    filled = native.cat.set_categories(classes) if cells.categories is not None and classes else native.copy()
+    filled[where] = restored
+    return filled
+
+
+def as_column(name: str, native: Any) -> TableColumn:
+    """View a native column, or an array, as a column."""
+    if not isinstance(native, np.ndarray):
+        native = nw.from_native(native, series_only=True, allow_series=True)
+    return TableColumn(name, native)

@@ -125,12 +125,17 @@ def _noise_nodes() -> tuple[Floats, Floats]:
 # --- column -> features -----------------------------------------------------------------------------------------
 
 
-def feature_values(feature: Feature, values: Floats, seed: int) -> Floats:
-    """Return the unscaled feature from the encoded column; missing cells stay NaN."""
+def feature_values(feature: Feature, values: Floats, seed: int | None) -> Floats:
+    """Return the unscaled feature from the encoded column; missing cells stay NaN.
+
+    Without a seed, the Gamma trick adds the mean of the noise.
+    """
     if feature.trick == "none":
         return values
     base = values if feature.code is None else np.where(np.isnan(values), np.nan, values == feature.code)
-    return base if feature.trick == "bern" else base + OFFSET + draw_noise(seed, feature, len(values))
+    if feature.trick == "bern":
+        return base
+    return base + OFFSET + (NOISE_MEAN if seed is None else draw_noise(seed, feature, len(values)))
 
 
 @dataclass(frozen=True)

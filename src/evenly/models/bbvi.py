@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -25,6 +25,10 @@ FLOOR = 1e-6
 """How far from a bound of 1 a constrained parameter stays: ten rounding steps of single precision."""
 FLOOR_AT_ZERO = 1e-12
 """The same at a bound of 0, where single precision resolves far smaller numbers; its inverse square is still finite."""
+
+
+Array = Any
+"""A JAX array; where a docstring says so, a NumPy one."""
 
 
 class Group(NamedTuple):
@@ -81,10 +85,14 @@ class Layout:
         )
 
     @cached_property
+    def order(self) -> np.ndarray:
+        """The features in the order of the groups."""
+        return np.array([j for group in self.groups for j in group.features], np.int32)
+
+    @cached_property
     def membership(self) -> np.ndarray:
         """Matrix that sums features, in the order of the groups, into columns."""
-        order = [j for group in self.groups for j in group.features]
-        return np.eye(self.n_columns, dtype=np.float32)[[self.columns[j] for j in order]]
+        return np.asarray(np.eye(self.n_columns, dtype=np.float32)[np.array(self.columns)[self.order]])
 
     def natural(self, raw: jax.Array) -> list[jax.Array]:
         """Return the natural parameters of each group, from raw ones along the last axis."""
@@ -117,8 +125,7 @@ class Layout:
             group.likelihood.log_density(targets[..., group.features], natural)
             for group, natural in zip(self.groups, self.natural(raw), strict=True)
         ]
-        order = np.array([j for group in self.groups for j in group.features])
-        seen = jnp.where(mask[..., order], jnp.concatenate(cells, axis=-1), 0.0)
+        seen = jnp.where(mask[..., self.order], jnp.concatenate(cells, axis=-1), 0.0)
         return seen @ self.membership.astype(seen.dtype)
 
 
@@ -164,9 +171,9 @@ class Data(NamedTuple):
     value inside the support where `mask` is False.
     """
 
-    inputs: jax.Array
-    targets: jax.Array
-    mask: jax.Array
+    inputs: Array
+    targets: Array
+    mask: Array
 
     def rows(self, which: Any) -> Data:
         """Return some of the rows."""
@@ -184,7 +191,15 @@ class Terms(NamedTuple):
 class Model(ABC):
     """What a model has to say; the loop does the rest. A model is a frozen set of sizes: it holds no arrays."""
 
-    learning_rate: float
+    learning_rate: ClassVar[float]
+    """The paper's."""
+    reads_inputs: ClassVar[bool] = False
+    """Whether it looks at `Data.inputs`; otherwise there need not be any."""
+
+    @classmethod
+    @abstractmethod
+    def of_size(cls, n_rows: int, n_columns: int, sizes: Mapping[str, int]) -> Model:
+        """Return the model with the paper's sizes for a table, but for those that are given by name."""
 
     @abstractmethod
     def init(self, key: jax.Array, layout: Layout, data: Data) -> tuple[Any, Any]:
@@ -363,25 +378,133 @@ def train(
             EvenlyWarning,
             stacklevel=2,
         )
-    empty = np.zeros((0,))
     if not infos:
-        return state, History(empty, empty)
+        return state, History(np.zeros(0), np.zeros((0, layout.n_columns)))
     return state, History(*(np.stack([np.asarray(part) for part in parts]) for parts in zip(*infos, strict=True)))
 
 
 def column_gradients(model: Model, layout: Layout, data: Data, state: State, rows: jax.Array) -> jax.Array:
     """Return the norm of each column's gradient in the shared parameters, on some rows: who is listened to."""
-    key, _ = jax.random.split(state.key)
+    return _norms(_jacobian(model, layout, data, state, rows, state.key))
+
+
+@partial(jax.jit, static_argnums=(0, 1))
+def watch(model: Model, layout: Layout, data: Data, state: State, rows: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """Return each column's gradient norm, and the norm of its change by one step on the same rows and draws."""
+    before = _jacobian(model, layout, data, state, rows, state.key)
+    after = _jacobian(model, layout, data, step(model, layout, data, state, rows)[0], rows, state.key)
+    return _norms(before), _norms(jax.tree.map(jnp.subtract, after, before))
+
+
+def _jacobian(model: Model, layout: Layout, data: Data, state: State, rows: jax.Array, key: jax.Array) -> Any:
+    """Return the gradient of each column's log-likelihood in the shared parameters: a tree with a leading axis."""
     local = jax.tree.map(lambda part: part[rows], state.local)
 
     def by_column(shared: Any) -> jax.Array:
         return model.terms(shared, local, key, layout, data.rows(rows), state.epoch).log_likelihood.mean(0)
 
-    jacobian = jax.jacrev(by_column)(state.shared)
-    squares = [(leaf.reshape(layout.n_columns, -1) ** 2).sum(-1) for leaf in jax.tree.leaves(jacobian)]
+    return jax.jacrev(by_column)(state.shared)
+
+
+def _norms(jacobian: Any) -> jax.Array:
+    squares = [(leaf.reshape(leaf.shape[0], -1) ** 2).sum(-1) for leaf in jax.tree.leaves(jacobian)]
     return jnp.sqrt(sum(squares[1:], squares[0]))
 
 
 def normal_kl(mean: jax.Array, std: jax.Array) -> jax.Array:
     """Return the KL divergence of a normal from the standard normal, element by element."""
     return 0.5 * (mean**2 + std**2 - 1.0) - jnp.log(std)
+
+
+# --- for whoever has NumPy arrays and a seed ---------------------------------------------------------------------
+
+
+class Watched(NamedTuple):
+    """What was seen at some points of a training: after how many epochs, each column's gradient norm and its change."""
+
+    epochs: np.ndarray
+    gradients: np.ndarray
+    changes: np.ndarray
+
+
+def fit_model(
+    model: Model,
+    layout: Layout,
+    data: Data,
+    seed: int,
+    learning_rate: float,
+    *,
+    epochs: int,
+    batch_size: int = 1024,
+    names: tuple[str, ...] | None = None,
+    callback: Callable[[int, Info], bool | None] | None = None,
+    n_points: int = 0,
+) -> tuple[Any, History, Watched]:
+    """Train a model from the start, as `train` does; returns its shared parameters and what every epoch brought.
+
+    With `n_points`, gradients are watched before the first epoch and at so many points, evenly spaced.
+    """
+    data = Data(*map(jnp.asarray, data))
+    state = start(model, layout, data, jax.random.key(seed), learning_rate)
+    rows = jnp.arange(min(batch_size, data.targets.shape[0]))
+    stops = np.unique(np.linspace(0, epochs, n_points + 1).round().astype(int)) if n_points else np.array([0, epochs])
+    seen, histories = [], []
+    for at, until in zip(stops, [*stops[1:], None], strict=True):
+        if n_points:
+            seen.append([np.asarray(one) for one in watch(model, layout, data, state, rows)])
+        if until is None or int(state.epoch) < at:  # the end, or it was ended before
+            break
+
+        def told(epoch: int, info: Info, first: int = at) -> bool | None:
+            return callback(first + epoch, info) if callback is not None else None
+
+        state, history = train(
+            model, layout, data, state, epochs=int(until - at), batch_size=batch_size, names=names, callback=told
+        )
+        histories.append(history)
+    brought = History(*(np.concatenate(parts) for parts in zip(*histories, strict=True) if parts))
+    watched = Watched(stops[: len(seen)], *(np.array(part) for part in zip(*seen, strict=True))) if seen else None
+    return state.shared, brought, watched or Watched(*[np.zeros(0)] * 3)
+
+
+@partial(jax.jit, static_argnums=(0, 1, 5))
+def _predict(model: Model, layout: Layout, shared: Any, data: Data, key: jax.Array, draw: bool) -> list[jax.Array]:
+    local = model.infer_local(shared, key, layout, data)
+    return layout.by_feature(layout.natural(model.predict(shared, local, key if draw else None, layout, data)))
+
+
+def predict_natural(
+    model: Model, layout: Layout, shared: Any, data: Data, draw: Sequence[int] | None = None
+) -> list[np.ndarray]:
+    """Return the natural parameters of every feature for rows that may be new.
+
+    Parameters
+    ----------
+    draw : numbers, optional
+        Seeds of a draw from the posterior; without, its mean is taken.
+    """
+    key = jax.random.key(draw[0] if draw else 0)
+    for number in (draw or ())[1:]:
+        key = jax.random.fold_in(key, number)
+    return [np.asarray(one) for one in _predict(model, layout, shared, data, key, draw is not None)]
+
+
+def constant_log_likelihood(layout: Layout, naturals: Sequence[Any], data: Data) -> np.ndarray:
+    """Return the log-likelihood of each column, per row, if every row had these parameters of its features."""
+    dtype = jnp.asarray(data.targets[:1]).dtype
+    grouped = [jnp.asarray(np.stack([naturals[j] for j in group.features]), dtype) for group in layout.groups]
+    seen = jax.jit(layout.log_likelihood)(layout.raw(grouped), data.targets, data.mask)
+    return np.asarray(seen.mean(0), np.float64)
+
+
+def flatten(shared: Any) -> dict[str, np.ndarray]:
+    """Return the arrays of shared parameters by name."""
+    return {jax.tree_util.keystr(path): np.asarray(leaf) for path, leaf in jax.tree_util.tree_leaves_with_path(shared)}
+
+
+def unflatten(model: Model, layout: Layout, n_inputs: int, arrays: Mapping[str, np.ndarray]) -> Any:
+    """Undo `flatten`; the model knows the tree that the arrays form."""
+    some = Data(jnp.zeros((2, n_inputs)), jnp.zeros((2, layout.n_features)), jnp.zeros((2, layout.n_features), bool))
+    shape = jax.eval_shape(lambda: model.init(jax.random.key(0), layout, some)[0])
+    paths, tree = jax.tree_util.tree_flatten_with_path(shape)
+    return jax.tree.unflatten(tree, [jnp.asarray(arrays[jax.tree_util.keystr(path)]) for path, _ in paths])

@@ -6,8 +6,9 @@ other natural parameters of each likelihood, which every row has in common.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -22,8 +23,13 @@ class Factorization(Model):
     """The paper's matrix factorization with `latent_size` factors."""
 
     latent_size: int = 6
-    learning_rate: float = 1e-2
+    learning_rate: ClassVar[float] = 1e-2
     inference_steps: int = 200
+
+    @classmethod
+    def of_size(cls, n_rows: int, n_columns: int, sizes: Mapping[str, int]) -> Factorization:
+        """Half as many factors as columns."""
+        return cls(sizes.get("latent_size", max(1, n_columns // 2)))
 
     def init(self, key: jax.Array, layout: Layout, data: Data) -> tuple[Any, Any]:
         rows, factors = jax.random.split(key)

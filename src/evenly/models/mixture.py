@@ -6,8 +6,9 @@ Gumbel-softmax, and normal cluster parameters. Link: raw parameters of a row = i
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -24,7 +25,12 @@ class Mixture(Model):
     """The paper's mixture model with `n_clusters` clusters."""
 
     n_clusters: int = 10
-    learning_rate: float = 1e-3
+    learning_rate: ClassVar[float] = 1e-3
+
+    @classmethod
+    def of_size(cls, n_rows: int, n_columns: int, sizes: Mapping[str, int]) -> Mixture:
+        """Five clusters for the paper's small tables (below 10,000 rows), ten otherwise."""
+        return cls(sizes.get("n_clusters", 10 if n_rows >= 10_000 else 5))
 
     def init(self, key: jax.Array, layout: Layout, data: Data) -> tuple[Any, Any]:
         parts, rows = jax.random.split(key)

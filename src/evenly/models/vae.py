@@ -6,8 +6,9 @@ explains the scaled ones.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -21,7 +22,13 @@ class VAE(Model):
 
     latent_size: int = 9
     hidden_size: int = 256
-    learning_rate: float = 1e-3
+    learning_rate: ClassVar[float] = 1e-3
+    reads_inputs: ClassVar[bool] = True
+
+    @classmethod
+    def of_size(cls, n_rows: int, n_columns: int, sizes: Mapping[str, int]) -> VAE:
+        """A latent of 75 % of the number of columns, 256 hidden units."""
+        return cls(sizes.get("latent_size", max(1, int(0.75 * n_columns))), sizes.get("hidden_size", 256))
 
     def init(self, key: jax.Array, layout: Layout, data: Data) -> tuple[Any, Any]:
         n_inputs, hidden = data.inputs.shape[1], self.hidden_size
