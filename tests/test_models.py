@@ -317,7 +317,7 @@ def test_column_gradients_are_those_of_the_columns(double):
     norms_again, changes = watch(model, MIXED, data, state, rows)
     np.testing.assert_allclose(norms_again, norms, rtol=1e-12)
     later = step(model, MIXED, data, state, rows)[0].shared
-    for j in range(MIXED.n_columns):
+    for j in (1, 5):  # a column of two features, and one of one: each costs a compilation
 
         def column(shared, j=j):
             return model.terms(shared, {}, state.key, MIXED, data, state.epoch).log_likelihood[:, j].mean()

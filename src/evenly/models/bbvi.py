@@ -237,6 +237,7 @@ class Info(NamedTuple):
     log_likelihood: jax.Array
 
 
+@partial(jax.jit, static_argnums=(0, 1))
 def start(model: Model, layout: Layout, data: Data, key: jax.Array, learning_rate: float) -> State:
     """Return the first state."""
     first, key = jax.random.split(key)
@@ -493,8 +494,12 @@ def constant_log_likelihood(layout: Layout, naturals: Sequence[Any], data: Data)
     """Return the log-likelihood of each column, per row, if every row had these parameters of its features."""
     dtype = jnp.asarray(data.targets[:1]).dtype
     grouped = [jnp.asarray(np.stack([naturals[j] for j in group.features]), dtype) for group in layout.groups]
-    seen = jax.jit(layout.log_likelihood)(layout.raw(grouped), data.targets, data.mask)
-    return np.asarray(seen.mean(0), np.float64)
+    return np.asarray(_constant(layout, grouped, data), np.float64)
+
+
+@partial(jax.jit, static_argnums=0)
+def _constant(layout: Layout, naturals: list[jax.Array], data: Data) -> jax.Array:
+    return layout.log_likelihood(layout.raw(naturals), data.targets, data.mask).mean(0)
 
 
 def flatten(shared: Any) -> dict[str, np.ndarray]:
