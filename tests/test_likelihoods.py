@@ -6,8 +6,10 @@ Tolerances are multiples of the rounding unit times the size of what is rounded:
 from __future__ import annotations
 
 import contextlib
+import copy
 import functools
 import math
+import pickle
 from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from fractions import Fraction
@@ -1228,3 +1230,12 @@ def test_a_wrong_name_is_answered_with_the_right_ones() -> None:
 def test_a_categorical_needs_its_number_of_classes(n_classes: int | None) -> None:
     with pytest.raises(TableError, match=r"got n_classes=.*, but 'categorical' needs .* classes"):
         get_likelihood("categorical", n_classes)
+
+
+@pytest.mark.parametrize(
+    "likelihood", [*LIKELIHOODS.values(), get_likelihood("categorical", 3)], ids=lambda one: one.name
+)
+def test_a_copy_of_a_likelihood_is_the_likelihood(likelihood):
+    assert pickle.loads(pickle.dumps(likelihood)) is likelihood
+    assert copy.deepcopy(likelihood) is likelihood
+    assert get_likelihood("categorical", 3) is get_likelihood("categorical", 3)

@@ -113,6 +113,15 @@ class Likelihood(ABC):
     def __repr__(self) -> str:
         return f"<likelihood {self.name}>"
 
+    @final
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        """Copies and pickles of a built-in likelihood are that likelihood itself: rooms tell them apart by identity."""
+        if isinstance(self, Categorical):
+            return get_likelihood, (self.name, self.n_classes)
+        if LIKELIHOODS.get(self.name) is self:
+            return get_likelihood, (self.name,)
+        return super().__reduce_ex__(protocol)
+
     # --- the family -----------------------------------------------------------------------------------
 
     @abstractmethod
