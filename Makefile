@@ -10,7 +10,7 @@ demo: $(VENV)/tool.stamp
 	$(BIN)/evenly demo --out demo
 
 test: lint
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 lint: $(VENV)/test.stamp
 	$(BIN)/ruff check .
