@@ -25,7 +25,7 @@ from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.utils import estimator_checks
 
-from evenly import EvenlyWarning, Imputer, LipschitzScaler, Schema, TableError, imputation_error
+from evenly import Column, EvenlyWarning, Imputer, LipschitzScaler, Schema, TableError, imputation_error
 from evenly.features import arrange, describe
 from evenly.imputer import auto_epochs
 from evenly.models import MODELS
@@ -831,6 +831,17 @@ def test_pickles_and_clones():
     again = pickle.loads(pickle.dumps(imputer))
     pd.testing.assert_frame_equal(again.transform(table), imputer.transform(table), check_exact=True)
     assert not hasattr(clone(imputer), "scaler_")
+
+
+@pytest.mark.parametrize("preset", [None, "paper"])
+def test_an_open_end_of_the_support_is_never_imputed(preset):
+    """A gamma of a shape below 1 has its mode at 0, where it has no density."""
+    table = pd.DataFrame({"a": np.random.default_rng(0).gamma(0.3, size=30) + 1e-3, "b": np.arange(30.0) + 0.5})
+    table.loc[:4, "a"] = np.nan
+    schema = Schema(columns=[Column(name="a", kind="positive", likelihood="gamma", lower=0.0)])
+    imputer = quick(schema=schema, estimate="mode", preset=preset).fit(table)
+    assert (imputer.distribution(table)["a"]["shape"][:5] < 1.0).any()
+    assert (imputer.transform(table)["a"] > 0.0).all()
 
 
 # --- saving ---

@@ -704,3 +704,20 @@ print(type(report).__name__, report["column"][0], float(report["error"][0]))
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout.split() == ["recarray", "x0", "0.5"]
+
+
+@pytest.mark.parametrize("size", [1e300, 1.0, 1e-300])
+@pytest.mark.parametrize(
+    ("name", "usual", "reference"),
+    [
+        ("normal", {"mean": 0.3, "std": 0.2}, lambda size: stats.norm(0.3 * size, 0.2 * size)),
+        ("exponential", {"rate": 2.0}, lambda size: stats.expon(scale=size / 2.0)),
+        ("gamma", {"shape": 1.5, "rate": 2.0}, lambda size: stats.gamma(1.5, scale=size / 2.0)),
+    ],
+)
+def test_the_log_likelihood_holds_for_units_of_any_size(name, usual, reference, size):
+    column = Column(name="a", kind="real" if name == "normal" else "positive", likelihood=name)
+    power = {"mean": 1, "std": 1, "rate": -1, "shape": 0}
+    own = {key: value * size ** power[key] for key, value in usual.items()}
+    values = np.array([0.1, 0.4, 0.9]) * size
+    np.testing.assert_allclose(log_likelihood(column, own, values), reference(size).logpdf(values), rtol=1e-12)

@@ -409,14 +409,16 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
         column = fitted.column
         if column.has_classes:
             return values
-        low, high = part.extent
+        assert fitted.family is not None
+        support, (low, high) = fitted.family.support, part.extent
+        # An open end of the support has no density: the smallest observed number stands there.
+        open_end = support.lower - column.shift if not (support.closed or support.whole) else -np.inf
         if self.preset == "paper":
-            assert fitted.family is not None
-            support = fitted.family.support
             low, high = max(support.lower - column.shift, -LARGEST), min(support.upper, LARGEST)
         low = low if column.lower is None else column.lower
         high = high if column.upper is None else column.upper
         values = np.clip(values, low, high)
+        values = np.where(values > open_end, values, part.extent[0])
         return np.clip(np.rint(values), np.ceil(low), np.floor(high)) if whole and part.whole else values
 
     def _fill(self, opened: Opened, filled: Sequence[Floats]) -> Any:

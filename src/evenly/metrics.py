@@ -331,7 +331,13 @@ def log_likelihood(
     elif isinstance(family, Poisson):
         parameters = np.maximum(parameters, LEAST_RATE)
     cells = prepare(column, np.asarray(values, np.float64))
-    return np.asarray(family.log_density(cells, family.to_natural(parameters)), np.float64)
+    scale = np.float64(1.0)
+    if family.needs_unit and cells.size:
+        # In the column's own unit, a power of 2: the natural parameters of 1e300 or 1e-300 are no numbers.
+        size = np.abs(cells, where=np.isfinite(cells), out=np.zeros_like(cells)).max()
+        scale = np.exp2(-np.clip(np.floor(np.log2(size)), -1000.0, 1000.0)) if size > 0.0 else scale
+        parameters, cells = family.unscale_usual(parameters, 1.0 / scale), family.scale_data(cells, scale)
+    return np.asarray(family.log_density(cells, family.to_natural(parameters)) + np.log(scale), np.float64)
 
 
 # --- tables -------------------------------------------------------------------------------------------------------
