@@ -172,7 +172,7 @@ def test_without_a_spreadsheet_reader_the_message_says_which(tmp_path, monkeypat
     monkeypatch.setitem(sys.modules, "xlrd", None)
     pretend(monkeypatch, "credit", {CREDIT_FILE: b"spreadsheet"}, 1)
     put(tmp_path / "credit", {CREDIT_FILE: b"spreadsheet"})
-    with pytest.raises(MissingExtraError, match="pip install xlrd"):
+    with pytest.raises(MissingExtraError, match=r"evenly\[tool\]"):
         load_dataset("credit", tmp_path)
 
 

@@ -3,6 +3,8 @@
 # No `from __future__ import annotations` here: Typer reads the annotations, which name what a function imports.
 import io
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -117,15 +119,24 @@ def _app() -> Any:
     def figures(
         places: Annotated[list[Path], typer.Argument(metavar="RECORDS...", help="Folders or files of records.")],
         out: Annotated[Path, typer.Option(help="Folder of the pictures.")] = Path("paper_figures"),
-        data: Annotated[Path | None, typer.Option(help="Folder of the data sets.")] = None,
     ) -> None:
         """Draw the paper's figures from records.
 
         Example: evenly paper figures runs --out figures
         """
-        _paper_figures(places, out, data)
+        _paper_figures(places, out)
 
     return app
+
+
+@contextmanager
+def _writing(out: Path, what: str) -> Iterator[None]:
+    """Say in one line where nothing can be written."""
+    try:
+        yield
+    except OSError as error:
+        expected = f"expected a {what} that can be written to ({error.strerror or error})"
+        raise TableError(f"--out {str(out)!r}", expected) from None
 
 
 def _numbers(text: str, name: str) -> list[int]:
@@ -231,26 +242,20 @@ def _paper_tables(
     if out is None:
         print(text, end="")
         return
-    try:
+    with _writing(out, "file"):
         write_text(out, text)
-    except OSError as error:
-        expected = f"expected a file that can be written to ({error.strerror or error})"
-        raise TableError(f"--out {str(out)!r}", expected) from None
     print(out)
 
 
-def _paper_figures(places: list[Path], out: Path, data: Path | None) -> None:
+def _paper_figures(places: list[Path], out: Path) -> None:
     require("jax", "models")
     require("matplotlib.figure", "tool")
     from evenly.paper.figures import draw_all
     from evenly.paper.sweep import read_records
 
     records = read_records(*places)
-    try:
-        written = draw_all(records, out, folder=data)
-    except OSError as error:
-        expected = f"expected a folder that can be written to ({error.strerror or error})"
-        raise TableError(f"--out {str(out)!r}", expected) from None
+    with _writing(out, "folder"):
+        written = draw_all(records, out)
     for path in written:
         print(path)
 
@@ -301,12 +306,9 @@ def _write_demo(out: Path, scaler: Any) -> str:
     picture, schema = out / "smoothness.png", out / "schema.json"
     drawn = io.BytesIO()
     plot_smoothness(scaler).figure.savefig(drawn, format="png", dpi=150)
-    try:
+    with _writing(out, "folder"):
         write_bytes(picture, drawn.getvalue())
         scaler.schema_.save(schema)
-    except OSError as error:
-        expected = f"expected a folder that can be written to ({error.strerror or error})"
-        raise TableError(f"--out {str(out)!r}", expected) from None
     return f"Picture: {picture}\nSchema, to edit by hand: {schema}"
 
 

@@ -180,7 +180,9 @@ def normalized_errors(
     array([1.])
     """
     errors = column_errors(columns, truth, predicted, hidden, protocol=protocol, owners=owners, ranges=ranges)
-    return _ratio(errors, _baseline_errors(columns, truth, hidden, protocol=protocol, owners=owners, ranges=ranges))
+    return ratio_to_baseline(
+        errors, _baseline_errors(columns, truth, hidden, protocol=protocol, owners=owners, ranges=ranges)
+    )
 
 
 def _baseline_errors(columns: Sequence[Column], truth: Floats, hidden: Bools, **settings: Any) -> Floats:
@@ -191,7 +193,8 @@ def _baseline_errors(columns: Sequence[Column], truth: Floats, hidden: Bools, **
     return np.where(absent, np.nan, errors)
 
 
-def _ratio(errors: Floats, baseline: Floats) -> Floats:
+def ratio_to_baseline(errors: Floats, baseline: Floats) -> Floats:
+    """Divide errors by those of the mean or the mode; where the latter is 0: 1 if both are, else infinity."""
     perfect = baseline == 0.0
     ratio = errors / np.where(perfect, 1.0, baseline)
     return np.where(perfect, np.where(errors == 0.0, 1.0, np.inf), ratio)
@@ -398,7 +401,7 @@ def imputation_error(
     baseline = _baseline_errors(columns, known, mask)
     scored = (mask & ~np.isnan(known)).sum(axis=0)
     names, chosen = ([getattr(column, field) for column in columns] for field in ("name", "kind"))
-    rows = (np.array(names), np.array(chosen), scored, errors, baseline, _ratio(errors, baseline))
+    rows = (np.array(names), np.array(chosen), scored, errors, baseline, ratio_to_baseline(errors, baseline))
     data = dict(zip(ERROR_COLUMNS, rows, strict=True))
     for container in ("polars",) if opened.container == "polars" else ("pandas", "polars"):
         with suppress(ModuleNotFoundError):

@@ -17,7 +17,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from evenly._support import MissingExtraError, TableError, require
+from evenly._support import TableError, require
 from evenly.files import write_text
 from evenly.schema import CLASS_KINDS, Kind, Schema, infer_schema
 from evenly.tables import Floats, build_table
@@ -400,13 +400,7 @@ def _credit(content: Mapping[str, bytes]) -> Floats:
 
 
 def _xls_rows(content: bytes) -> list[list[Any]]:
-    try:
-        xlrd = require("xlrd", "tool")
-    except MissingExtraError:
-        raise MissingExtraError(
-            "the data set credit is an .xls file, and reading it needs the package 'xlrd'. "
-            "Install it with: pip install xlrd"
-        ) from None
+    xlrd = require("xlrd", "tool")
     sheet = xlrd.open_workbook(file_contents=content).sheet_by_index(0)
     return [sheet.row_values(i) for i in range(sheet.nrows)]
 

@@ -14,7 +14,7 @@ import numpy as np
 from evenly._support import TableError, require
 from evenly.files import write_bytes
 from evenly.likelihoods import GAMMA
-from evenly.metrics import GROUPS, PROTOCOLS, _ratio
+from evenly.metrics import GROUPS, PROTOCOLS, ratio_to_baseline
 from evenly.models import MODELS
 from evenly.paper.datasets import NAMES
 from evenly.scaling import METHODS
@@ -129,7 +129,7 @@ def normalized(record: Record) -> Floats:
     >>> normalized({"honest": [0.1, 0.3, None], "mean_or_mode": [0.2, 0.1, None]})
     array([0.5, 3. , nan])
     """
-    return _ratio(numbers(record["honest"]), numbers(record["mean_or_mode"]))
+    return ratio_to_baseline(numbers(record["honest"]), numbers(record["mean_or_mode"]))
 
 
 def target_of(record: Record) -> float | None:
@@ -730,7 +730,7 @@ def balance(records: Sequence[Record], *, dataset: str, model: str) -> Any:
 # --- all of them --------------------------------------------------------------------------------------------------
 
 
-def draw_all(records: Sequence[Record], out: Path, *, folder: Path | None = None) -> list[Path]:
+def draw_all(records: Sequence[Record], out: Path) -> list[Path]:
     """Draw every figure that there are records for; returns the PNG files.
 
     Parameters
@@ -739,8 +739,6 @@ def draw_all(records: Sequence[Record], out: Path, *, folder: Path | None = None
         Failed runs are left out, and of each data set all but those with the most epochs.
     out : path
         The folder to write to; files of the same name are replaced.
-    folder : path, optional
-        Where the data sets are. No figure needs them: the records hold the histograms of the data.
     """
     done = finished(records)
     if not done:
