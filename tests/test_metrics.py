@@ -721,3 +721,11 @@ def test_the_log_likelihood_holds_for_units_of_any_size(name, usual, reference, 
     own = {key: value * size ** power[key] for key, value in usual.items()}
     values = np.array([0.1, 0.4, 0.9]) * size
     np.testing.assert_allclose(log_likelihood(column, own, values), reference(size).logpdf(values), rtol=1e-12)
+
+
+def test_rows_in_another_order_are_refused():
+    truth = pd.DataFrame({"a": [1.5, 2.5, 3.5, 9.0], "b": list("xyxx")})
+    hidden = np.eye(4, 2, dtype=bool)
+    with pytest.raises(TableError, match=r"same index in another order.*imputed\.loc\[truth\.index\]"):
+        imputation_error(truth, truth.iloc[::-1], hidden)
+    assert (imputation_error(truth.set_axis(list("abcd")), truth, hidden)["error"] == 0.0).all()  # no labels in common

@@ -281,6 +281,15 @@ def test_a_loss_that_is_not_finite_goes_back_halves_the_rate_and_names_the_colum
     assert float(after.learning_rate) < 1e30
 
 
+def test_a_loss_that_never_gets_finite_ends_the_training_and_says_so():
+    model, data = VAE(2, 8), mixed_data(50)
+    state = start(model, MIXED, data, jax.random.key(0), 1e30)
+    with pytest.warns(EvenlyWarning, match=r"training ended after \d+ of 5 epochs: lower the learning rate"):
+        after, history = train(model, MIXED, data, state, epochs=5)
+    assert len(history.elbo) < 5
+    assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(after.shared))
+
+
 def test_an_interrupt_keeps_the_state_reached_so_far():
     # A process started in the background of a shell ignores interrupts.
     before = signal.signal(signal.SIGINT, signal.default_int_handler)

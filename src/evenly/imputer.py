@@ -186,7 +186,7 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
         return self._fit(X, 0)
 
     def _fit(self, X: Any, n_points: int) -> Imputer:
-        """Fit, and watch the columns' gradients at some points of the training (`watched_`)."""
+        """Fit, and watch the columns' gradients at some points of the training (`_watched`)."""
         self._check_settings()
         opened = open_table(X, estimator=type(self).__name__)
         paper = self.preset == "paper"
@@ -224,6 +224,7 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
         model = MODELS[self.model].of_size(opened.n_rows, len(modelled), sizes)
         epochs = auto_epochs(opened.n_rows, self.batch_size, paper) if self.epochs == "auto" else int(self.epochs)
         shared: Any = {}
+        watched = None
         elbo, gained, baseline = np.zeros(0), np.zeros((0, len(modelled))), np.zeros(len(modelled))
         if modelled:
             data = arrange(columns, parts, values, seed=scaler.seed_, with_inputs=model.reads_inputs)
@@ -232,7 +233,7 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
             naturals = [fit.natural for j in modelled for fit in columns[j].fits]
             baseline = constant_log_likelihood(layout, naturals, data) / observed + units
             with _progress(self.verbose, epochs, names, lambda ll: ll / observed + units - baseline) as callback:
-                shared, history, self.watched_ = fit_model(
+                shared, history, watched = fit_model(
                     model,
                     layout,
                     data,
@@ -246,6 +247,7 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
                 )
             elbo, gained = history.elbo, history.log_likelihood.reshape(-1, len(modelled)) / observed + units
         self._become(scaler, model, parts, layout, shared)
+        self._watched = watched
         self.history_: dict[str, Any] = {
             "elbo": elbo,
             "log_likelihood": {name: gained[:, i] for i, name in enumerate(names)},
@@ -282,12 +284,12 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
     def transform(self, X: Any) -> Any:
         """Return the table with its missing cells filled; observed cells, types and ignored columns are untouched.
 
-        New rows are treated like those of fit. Columns are found by name, in any order. Cells with a class that fit did
+        New rows are treated like those of fit. Columns are found by name, in any order, and come back in that of fit;
+        columns that were not there in fit are left out, with a warning. Cells with a class that fit did
         not see are left as they are, with a warning, and the model does without them.
         """
         opened = self._open(X)
-        which = "mode" if self.preset == "paper" else self.estimate
-        return self._fill(opened, self._impute(opened, partial(estimate_column, which=which)))
+        return self._fill(opened, self._impute(opened, self._pick()))
 
     def sample(self, X: Any, n: int = 5) -> list[Any]:
         """Return n complete tables, for multiple imputation: each a draw of the rows' variables and of the cells."""
@@ -326,9 +328,12 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
         For scoring: neither rounded nor put into types. NaN in ignored and empty columns.
         """
         opened = self._open(X)
-        which = "mode" if self.preset == "paper" else self.estimate
         every = np.arange(opened.table.n_rows)
-        return np.column_stack(self._impute(opened, partial(estimate_column, which=which), rows=every, whole=False))
+        return np.column_stack(self._impute(opened, self._pick(), rows=every, whole=False))
+
+    def _pick(self) -> Callable[..., Floats]:
+        """Return what makes one value of a distribution."""
+        return partial(estimate_column, which="mode" if self.preset == "paper" else self.estimate)
 
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[Any]:
         """Names of the columns, as in fit."""

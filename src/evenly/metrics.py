@@ -389,6 +389,10 @@ def imputation_error(
     1     x1    binary       1    0.0      1.00    0.000000
     """
     opened, other = open_table(truth, estimator="truth"), open_table(imputed, estimator="imputed")
+    both = opened.container == other.container == "pandas" and not truth.index.equals(imputed.index)
+    if both and truth.index.sort_values().equals(imputed.index.sort_values()):
+        expected, hint = "expected the rows in the order of truth", "use imputed.loc[truth.index]"
+        raise TableError("an imputed table with the same index in another order", expected, hint)
     cells = _match(opened, other)
     mask = _open_hidden(opened, hidden)
     columns, known, predicted = [], np.full(mask.shape, np.nan), np.full(mask.shape, np.nan)

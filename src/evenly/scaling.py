@@ -90,7 +90,7 @@ class Outcome(Enum):
         "the target, or the values, are too large, too small or too far apart for double precision to fit and scale: "
         "left as they are; choose another target, unit or likelihood",
     )
-    CONSTANT = ("constant", "all observed cells are equal: left as it is")
+    CONSTANT = ("constant", "all observed cells are equal: not scaled")
     NO_DATA = ("no_data", "no observed cells: left as it is")
     PASSED_THROUGH = (
         "passed_through",

@@ -350,7 +350,7 @@ def train(
     together = data.targets.ndim == 3
     run = _compiled_together if together else _compiled
     infos: list[Info] = []
-    halvings, concerned = 0, np.zeros(layout.n_columns, bool)
+    halvings, concerned, ended = 0, np.zeros(layout.n_columns, bool), ""
     try:
         for epoch in range(epochs):
             tried, info, finite = run(model, layout, batch_size, data, state)
@@ -363,6 +363,7 @@ def train(
                 state = state._replace(learning_rate=rate)
                 tried, info, finite = run(model, layout, batch_size, data, state)
             if not np.asarray(finite).all():
+                ended = f"; training ended after {epoch} of {epochs} epochs: lower the learning rate"
                 break
             state = tried
             infos.append(info)
@@ -375,7 +376,7 @@ def train(
         warnings.warn(
             f"the loss stopped being finite ({halvings} times, columns "
             f"{[shown[j] for j in np.flatnonzero(concerned)]}): went back to the last finite state and halved the "
-            "learning rate each time",
+            f"learning rate each time{ended}",
             EvenlyWarning,
             stacklevel=2,
         )

@@ -162,7 +162,8 @@ def perform(run: Run, data: DataSet) -> dict[str, Any]:
     baseline = column_errors(columns, truth, mean_or_mode(columns, truth, hidden), hidden)
     names = [column.name for column in columns]
     modelled = [name for name in names if name in found]
-    watched = imputer.watched_
+    watched = imputer._watched
+    assert watched is not None  # a data set has columns to model
     curves = np.array([imputer.history_["log_likelihood"][name] for name in modelled])
     at = np.maximum(watched.epochs[1:] - 1, 0)
     return {
@@ -278,6 +279,8 @@ def read_records(*places: str | Path) -> list[dict[str, Any]]:
 def pack(out: str | Path, *places: str | Path) -> int:
     """Write all finished records to one compact file; returns how many."""
     records = [one for one in read_records(*places) if "failed" not in one]
+    if not records:
+        raise TableError("no record of a finished run", "expected some", "run `evenly paper run` first")
     records.sort(key=lambda one: Run(**one["run"]))
     try:
         write_text(out, "".join(to_text(one) + "\n" for one in records))
