@@ -25,6 +25,7 @@ bench: $(VENV)/test.stamp
 
 docs: $(VENV)/test.stamp
 	$(BIN)/python docs/make_pictures.py
+	$(BIN)/python docs/make_results.py
 
 clean:
 	rm -rf $(VENV) demo
