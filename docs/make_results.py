@@ -128,7 +128,7 @@ def page(text: str, records: Sequence[Record]) -> str:
         if not pattern.search(text):
             raise SystemExit(f"{PAGE} has no place for {name!r}")
         made = make(records).strip()
-        text = pattern.sub(lambda found, made=made: f"{found[1]}\n{made}\n\n{found[2]}", text)  # type: ignore[misc]
+        text = pattern.sub(lambda found, made=made: f"{found[1]}\n{made}\n\n{found[2]}", text)  # type: ignore[misc]  # a default is no annotation
     return text
 
 

@@ -744,7 +744,7 @@ def test_without_a_dask_cluster_it_says_what_to_set(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(
     ("backend", "package", "line"),
-    [("ray", "ray", '"evenly[ray]"'), ("dask", "distributed", "distributed")],
+    [("ray", "ray", '"evenly[ray]"'), ("dask", "distributed", '"evenly[engines]"')],
 )
 def test_a_missing_backend_names_the_line_that_installs_it(backend, package, line, tmp_path, monkeypatch):
     for name in [one for one in sys.modules if one.partition(".")[0] == package]:

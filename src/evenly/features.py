@@ -20,7 +20,7 @@ FARTHEST = 1e3
 """Standardized inputs are cut here: n rows hold none beyond sqrt(n), so that only strange new rows are touched."""
 FAR = 1e4
 """Single precision has seven digits: this many spreads from 0, values keep three of them."""
-LARGEST = 1e30
+LARGEST_TARGET = 1e30
 """Targets beyond are cut, as only 1e300 and the like are: single precision must hold them."""
 
 
@@ -113,8 +113,8 @@ def arrange(
         for feature, target, stand_in in zip(fitted.features, scaled, part.fill, strict=True):
             # A positive value that single precision would round down to 0 has no density there.
             family = _modelled_as(feature)
-            lowest = smallest if family.scalable and family.support.lower == 0.0 else -LARGEST
-            targets[:, at] = np.clip(np.where(gone, stand_in, target), lowest, LARGEST)
+            lowest = smallest if family.scalable and family.support.lower == 0.0 else -LARGEST_TARGET
+            targets[:, at] = np.clip(np.where(gone, stand_in, target), lowest, LARGEST_TARGET)
             mask[:, at] = ~gone
             at += 1
         if with_inputs:

@@ -181,11 +181,11 @@ def normalized_errors(
     """
     errors = column_errors(columns, truth, predicted, hidden, protocol=protocol, owners=owners, ranges=ranges)
     return ratio_to_baseline(
-        errors, _baseline_errors(columns, truth, hidden, protocol=protocol, owners=owners, ranges=ranges)
+        errors, baseline_errors(columns, truth, hidden, protocol=protocol, owners=owners, ranges=ranges)
     )
 
 
-def _baseline_errors(columns: Sequence[Column], truth: Floats, hidden: Bools, **settings: Any) -> Floats:
+def baseline_errors(columns: Sequence[Column], truth: Floats, hidden: Bools, **settings: Any) -> Floats:
     """Return the errors of `mean_or_mode`; NaN for a column that it has no prediction for."""
     baseline = mean_or_mode(columns, truth, hidden)
     absent = np.isnan(baseline).any(axis=0)
@@ -402,7 +402,7 @@ def imputation_error(
             column, predicted[:, j] = _encode_all(column, cells[j])
         columns.append(column)
     errors = column_errors(columns, known, predicted, mask)
-    baseline = _baseline_errors(columns, known, mask)
+    baseline = baseline_errors(columns, known, mask)
     scored = (mask & ~np.isnan(known)).sum(axis=0)
     names, chosen = ([getattr(column, field) for column in columns] for field in ("name", "kind"))
     rows = (np.array(names), np.array(chosen), scored, errors, baseline, ratio_to_baseline(errors, baseline))

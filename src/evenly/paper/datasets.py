@@ -277,7 +277,7 @@ def _read_kinds(path: Path, columns: Sequence[str]) -> tuple[dict[str, Kind], di
                 f"expected a kind, and a number of classes with {', '.join(CLASS_KINDS)} only",
                 column=column,
             )
-        kinds[column] = kind  # type: ignore[assignment]
+        kinds[column] = kind  # type: ignore[assignment]  # checked above
         if n:
             classes[column] = int(n)
     return kinds, classes

@@ -19,12 +19,12 @@ from typing import Any
 
 import numpy as np
 
-from evenly._support import EvenlyError, MissingExtraError, TableError, require
+from evenly._support import EvenlyError, TableError, require
 from evenly._version import __version__
 from evenly.cells import encode
 from evenly.files import write_text
 from evenly.imputer import Imputer, auto_epochs
-from evenly.metrics import column_errors, log_likelihood, mean_or_mode
+from evenly.metrics import baseline_errors, column_errors, log_likelihood
 from evenly.models import MODELS
 from evenly.paper.datasets import (
     PERCENTS,
@@ -143,7 +143,6 @@ def perform(run: Run, data: DataSet) -> dict[str, Any]:
     declared = schema(data, hidden=hidden, zeros="clip")
     imputer = Imputer(run.model, run.method, preset="paper", schema=declared, epochs=run.epochs, random_state=run.seed)
     visible = as_table(data, hidden=hidden)
-    said: list[str] = []
     begun = time.perf_counter()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -159,7 +158,7 @@ def perform(run: Run, data: DataSet) -> dict[str, Any]:
     honest = column_errors(columns, truth, predicted, hidden)
     ranges = data.published_ranges
     published = column_errors(columns, truth, predicted, hidden, protocol="as-published", owners=owners, ranges=ranges)
-    baseline = column_errors(columns, truth, mean_or_mode(columns, truth, hidden), hidden)
+    baseline = baseline_errors(columns, truth, hidden)
     names = [column.name for column in columns]
     modelled = [name for name in names if name in found]
     watched = imputer._watched
@@ -402,12 +401,7 @@ def _cluster(backend: str | None) -> Iterator[None]:
     if backend != "dask":
         yield
         return
-    try:
-        distributed = require("distributed", "engines")
-    except MissingExtraError:
-        raise MissingExtraError(
-            "this needs the package 'distributed'. Install it with: pip install distributed"
-        ) from None
+    distributed = require("distributed", "engines")
     try:
         distributed.Client.current()
     except ValueError:
