@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from evenly.files import write_bytes, write_text
-from evenly.paper import figures, tables
+from evenly.paper import figures, measures, tables
 from evenly.paper.sweep import read_records
 
 RESULTS = Path(__file__).parent / "results"
@@ -28,14 +28,14 @@ def what_was_run(records: Sequence[Record]) -> str:
         "| data set | hidden | model | methods | masks | epochs | minutes |",
         "| --- | --- | --- | --- | --- | --- | --- |",
     ]
-    for dataset in figures.values_of(records, "dataset"):
-        for percent in figures.values_of(records, "percent"):
-            for model in figures.values_of(records, "model"):
-                some = figures.those(records, dataset=dataset, percent=percent, model=model)
+    for dataset in measures.values_of(records, "dataset"):
+        for percent in measures.values_of(records, "percent"):
+            for model in measures.values_of(records, "model"):
+                some = measures.those(records, dataset=dataset, percent=percent, model=model)
                 if some:
-                    methods = ", ".join(figures.values_of(some, "method"))
-                    masks = ", ".join(map(str, figures.values_of(some, "mask")))
-                    epochs = ", ".join(map(str, figures.values_of(some, "epochs")))
+                    methods = ", ".join(measures.values_of(some, "method"))
+                    masks = ", ".join(map(str, measures.values_of(some, "mask")))
+                    epochs = ", ".join(map(str, measures.values_of(some, "epochs")))
                     minutes = sum(sum(record["seconds"].values()) for record in some) / 60
                     lines.append(
                         f"| {dataset} | {percent} % | {model} | {methods} | {masks} | {epochs} | {minutes:.0f} |"
@@ -60,12 +60,12 @@ def agreement(records: Sequence[Record]) -> str:
 
 def _by_method(records: Sequence[Record], cell: Any) -> str:
     """A table with a line for each data set and model, a column for each method."""
-    methods = figures.values_of(records, "method")
+    methods = measures.values_of(records, "method")
     lines = [f"| data set | model | {' | '.join(methods)} |", "| --- | --- |" + " --- |" * len(methods)]
-    for dataset in figures.values_of(records, "dataset"):
-        for model in figures.values_of(records, "model"):
-            own = figures.those(records, dataset=dataset, model=model)
-            groups = [figures.those(own, method=method) for method in methods]
+    for dataset in measures.values_of(records, "dataset"):
+        for model in measures.values_of(records, "model"):
+            own = measures.those(records, dataset=dataset, model=model)
+            groups = [measures.those(own, method=method) for method in methods]
             if own:
                 lines.append(f"| {dataset} | {model} | {' | '.join(cell(some) if some else '–' for some in groups)} |")
     return "\n".join(lines)
@@ -75,39 +75,39 @@ def overlooked(records: Sequence[Record]) -> str:
     """Columns whose honest error is no better than that of the mean or the mode."""
 
     def cell(some: Sequence[Record]) -> str:
-        error = figures.mean_over_runs([figures.normalized(record) for record in some])
+        error = measures.mean_over_runs([measures.normalized(record) for record in some])
         scored = error[~np.isnan(error)]
         return f"{int((scored >= 1.0).sum())} of {len(scored)}"
 
-    return _by_method(figures.at_one_percent(records), cell)
+    return _by_method(measures.at_one_percent(records), cell)
 
 
 def overlooked_in_adult(records: Sequence[Record]) -> str:
     """The same by name, on adult."""
 
     def cell(some: Sequence[Record]) -> str:
-        error = figures.mean_over_runs([figures.normalized(record) for record in some])
+        error = measures.mean_over_runs([measures.normalized(record) for record in some])
         names = [f"`{name}`" for name, one in zip(some[0]["columns"], error, strict=True) if one >= 1.0]
         return ", ".join(names) or "none"
 
-    return _by_method(figures.those(figures.at_one_percent(records), dataset="adult"), cell)
+    return _by_method(measures.those(measures.at_one_percent(records), dataset="adult"), cell)
 
 
 def balance(records: Sequence[Record]) -> str:
     """Spread over columns: of their progress, of the change of their gradients, and of their first gradients."""
 
     def median(values: Any) -> float:
-        values = np.concatenate([figures.variation(one) for one in values])
+        values = np.concatenate([measures.variation(one) for one in values])
         return float(np.median(values[np.isfinite(values)]))
 
     def cell(some: Sequence[Record]) -> str:
-        made = median([figures.progress(record)[1:-1] for record in some])
-        changed = median([figures.gradient_changes(record) for record in some])
-        first = [figures.numbers(record["gradients"])[0] for record in some]
+        made = median([measures.progress(record)[1:-1] for record in some])
+        changed = median([measures.gradient_changes(record) for record in some])
+        first = [measures.numbers(record["gradients"])[0] for record in some]
         spread = np.median([one.max() / max(one.min(), 1e-300) for one in first])
         return f"{made:.2f} · {changed:.2f} · {spread:.2g}"
 
-    return _by_method(figures.at_one_percent(records), cell)
+    return _by_method(measures.at_one_percent(records), cell)
 
 
 SECTIONS = {
@@ -136,7 +136,7 @@ def main() -> None:
     """Write the page and draw the pictures."""
     records = read_records(RUNS)
     write_text(PAGE, page(PAGE.read_text(encoding="utf-8"), records))
-    done = figures.finished(records)
+    done = measures.finished(records)
     drawn = {
         "error_by_model": figures.error_boxes(done),
         "columns_adult": figures.column_bars(done, dataset="adult"),

@@ -17,10 +17,9 @@ import numpy as np
 import pytest
 
 from evenly._support import MissingExtraError, TableError
-from evenly.paper import datasets
+from evenly.paper import datasets, originals
 from evenly.paper.datasets import (
     NAMES,
-    ORIGINS,
     PERCENTS,
     DataSet,
     as_table,
@@ -30,6 +29,7 @@ from evenly.paper.datasets import (
     schema,
     synthetic,
 )
+from evenly.paper.originals import ORIGINS
 from evenly.scaler import LipschitzScaler
 
 NAN = np.nan
@@ -164,7 +164,7 @@ def test_a_real_spreadsheet_can_be_read(tmp_path):
         for j, cell in enumerate(row):
             sheet.write(i, j, cell)
     book.save(tmp_path / "credit.xls")
-    values = datasets._credit({CREDIT_FILE: (tmp_path / "credit.xls").read_bytes()})
+    values = originals._credit({CREDIT_FILE: (tmp_path / "credit.xls").read_bytes()})
     np.testing.assert_array_equal(values, [CREDIT_ROW[1:]])
 
 
@@ -275,7 +275,7 @@ def fetch(monkeypatch) -> Any:
 def test_files_are_asked_for_with_their_checksums(fetch, tmp_path):
     assert datasets._fetch("credit", tmp_path) == {CREDIT_FILE: b"content"}
     ((url, known_hash),) = fetch.asked
-    assert url == f"{datasets.UCI}/00350/default%20of%20credit%20card%20clients.xls"
+    assert url == f"{originals.UCI}/00350/default%20of%20credit%20card%20clients.xls"
     assert known_hash == f"sha256:{ORIGINS['credit'].files[CREDIT_FILE]}"
     assert set(datasets._fetch("wine", tmp_path)) == {"winequality-white.csv", "winequality-red.csv"}
 
@@ -470,7 +470,7 @@ def real(data_directory: Path, name: str) -> DataSet:
 def test_a_real_data_set_is_as_declared(real, name):
     origin = ORIGINS[name]
     assert real.values.shape == (origin.n_rows, len(origin.columns))
-    assert (real.kinds, real.classes) == datasets._declared(origin.columns)
+    assert (real.kinds, real.classes) == originals.declared_kinds(origin.columns)
     missing = (~real.known).sum(axis=0)
     expected = {"adult": {"workclass": 1843, "occupation": 1843, "capital_gain": 159}, "breast": {"bare_nuclei": 16}}
     found = {column: int(n) for column, n in zip(real.columns, missing, strict=True) if n}
@@ -495,7 +495,7 @@ def test_a_real_data_set_is_fitted_with_every_kind_as_declared(real, name):
 
 @pytest.mark.parametrize("name", ["adult", "spam", "wine"])
 def test_five_digits_are_all_that_the_real_ones_have(real, name):
-    np.testing.assert_array_equal(datasets._five_digits(real.values), real.values)
+    np.testing.assert_array_equal(originals._five_digits(real.values), real.values)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -16,7 +16,7 @@ from matplotlib.colors import to_hex
 from evenly._support import TableError
 from evenly.likelihoods import GAMMA
 from evenly.models import MODELS
-from evenly.paper import figures
+from evenly.paper import figures, measures
 from evenly.paper.datasets import as_table, schema, synthetic
 from evenly.scaler import LipschitzScaler
 from evenly.scaling import METHODS
@@ -89,20 +89,20 @@ def test_every_method_has_its_own_colour_and_marker():
 
 def test_failed_and_shorter_runs_are_left_out():
     records = [record(epochs=30), record(epochs=5), record(dataset="adult", epochs=5), failed(mask=2)]
-    assert figures.finished(records) == [records[0], records[2]]
+    assert measures.finished(records) == [records[0], records[2]]
 
 
 def test_values_come_in_the_order_of_the_paper_and_unknown_ones_last():
     records = [record("lip-gamma", "vae", "synthetic"), record("std-none", "mixture", "wine"), record(dataset="adult")]
-    assert figures.values_of(records, "dataset") == ["adult", "wine", "synthetic"]
-    assert figures.values_of(records, "model") == ["mixture", "vae"]
-    assert figures.values_of(records, "method") == ["std-none", "lip-gamma"]
+    assert measures.values_of(records, "dataset") == ["adult", "wine", "synthetic"]
+    assert measures.values_of(records, "model") == ["mixture", "vae"]
+    assert measures.values_of(records, "method") == ["std-none", "lip-gamma"]
 
 
 def test_single_columns_are_drawn_at_20_percent_or_else_at_the_first():
     records = [record(percent=10), record(percent=20), record(percent=50)]
-    assert figures.at_one_percent(records) == [records[1]]
-    assert figures.at_one_percent(records[::2]) == [records[0]]
+    assert measures.at_one_percent(records) == [records[1]]
+    assert measures.at_one_percent(records[::2]) == [records[0]]
 
 
 @pytest.mark.parametrize("method", ["lip-none", "lip-bern", "lip-gamma"])
@@ -113,16 +113,16 @@ def test_the_target_is_the_scalers(method):
     scaler.fit(as_table(data))
     names = [column.name for column in declared.columns]
     kinds = [column.kind for column in declared.columns]
-    found = figures.target_of(
+    found = measures.target_of(
         {"run": {"model": "vae", "method": method}, "columns": names, "kinds": kinds} | {"modelled": names}
     )
     assert found == pytest.approx(scaler.target_)
 
 
 def test_methods_without_a_target_have_none():
-    assert figures.target_of(record("std-gamma")) is None
+    assert measures.target_of(record("std-gamma")) is None
     only_counts = record("lip-none") | {"kinds": ["count"] * 4}
-    assert figures.target_of(only_counts) is None
+    assert measures.target_of(only_counts) is None
 
 
 # --- one figure after the other -----------------------------------------------------------------------------------
@@ -165,7 +165,7 @@ def test_a_count_gets_bars_between_whole_numbers_with_equal_heights_for_equal_sh
     values = np.arange(1.0, 11.0)
     for n_bars in (20, 7):
         counts, ends = np.histogram(values, np.linspace(1.0, 10.0, n_bars + 1))
-        edges, data, _ = figures.bars("count", {"ends": ends, "data": counts / 10, "model": counts / 10})
+        edges, data, _ = measures.bars("count", {"ends": ends, "data": counts / 10, "model": counts / 10})
         np.testing.assert_allclose(data, 0.1)
         assert edges[0] == 0.5
         assert edges[-1] == 10.5
@@ -364,7 +364,7 @@ def test_balance_draws_bands_and_spreads_of_all_three_quantities_and_the_first_g
 
 def test_the_band_is_over_the_columns_that_have_a_number():
     values = np.array([np.arange(11.0), [np.nan] * 11, [3.0] + [np.nan] * 10])
-    np.testing.assert_allclose(figures.band(values), [[1.0, np.nan, 3.0], [5.0, np.nan, 3.0], [9.0, np.nan, 3.0]])
+    np.testing.assert_allclose(measures.band(values), [[1.0, np.nan, 3.0], [5.0, np.nan, 3.0], [9.0, np.nan, 3.0]])
 
 
 def test_balance_leaves_out_runs_that_were_stopped_and_needs_three_points():

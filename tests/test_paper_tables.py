@@ -15,21 +15,23 @@ import pytest
 
 pytest.importorskip("jax")
 from evenly import TableError
-from evenly.paper.tables import (
-    CELL_COLUMNS,
+from evenly.paper.agreement import (
     MEAN_OR_MODE,
-    PUBLISHED_COLUMNS,
     Cell,
     Comparison,
-    Grid,
     Published,
     agreement,
     best,
     is_sound,
     percents,
     published_cells,
-    render,
     summarize,
+)
+from evenly.paper.tables import (
+    CELL_COLUMNS,
+    PUBLISHED_COLUMNS,
+    Grid,
+    render,
     tabulate,
     tabulate_agreement,
     to_latex,

@@ -25,7 +25,8 @@ pytest.importorskip("polars")
 import evenly
 from evenly import Imputer, MissingExtraError, TableError, cli
 from evenly.paper import sweep
-from evenly.paper.datasets import ORIGINS, DataSet, as_table, hidden_mask, schema, synthetic
+from evenly.paper.datasets import DataSet, as_table, hidden_mask, schema, synthetic
+from evenly.paper.originals import ORIGINS
 from evenly.paper.sweep import Run, pack, perform_and_record, plan, project, read_records, tell, to_text
 
 TINY = Run(sweep.QUICK, 20, 1, "mixture", "lip-bern", 3, 25)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import textwrap
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,14 +14,29 @@ import numpy as np
 from evenly._support import TableError, require
 from evenly.files import write_bytes
 from evenly.likelihoods import GAMMA
-from evenly.metrics import GROUPS, PROTOCOLS, ratio_to_baseline
+from evenly.metrics import GROUPS, PROTOCOLS
 from evenly.models import MODELS
-from evenly.paper.datasets import NAMES
-from evenly.scaling import METHODS
+from evenly.paper.measures import (
+    Record,
+    at_one_percent,
+    band,
+    bars,
+    finished,
+    gradient_changes,
+    grouped,
+    improvements,
+    mean_error,
+    mean_over_runs,
+    normalized_means,
+    numbers,
+    progress,
+    target_of,
+    those,
+    values_of,
+    variation,
+)
 from evenly.smoothness import scaled_smoothness, smoothness_by_parameter
 from evenly.tables import Floats
-
-Record = Mapping[str, Any]
 
 COLORS = {
     "std-none": "#e69f00",
@@ -44,8 +59,6 @@ LEAST_WIDTH = 8.0
 
 INTRODUCED = ("std-none", "std-gamma", "lip-gamma")
 """The methods of the paper's first two figures."""
-PERCENT = 20
-"""The share of hidden cells that figures of single columns show, where there are runs with it."""
 MOST_PANELS = 24
 """Of a table with more columns the figure of histograms shows the first ones."""
 TOP = 2.5
@@ -56,188 +69,6 @@ WHISKER = 1.5
 """How many interquartile ranges the whiskers of a box reach at most: dots are beyond."""
 FENCE = 3.0
 """How many interquartile ranges of all runs of a panel its axis reaches beyond their quartiles at most."""
-BAND = (0.1, 0.5, 0.9)
-
-
-# --- which records ------------------------------------------------------------------------------------------------
-
-
-def finished(records: Iterable[Record]) -> list[Record]:
-    """Return the records to draw: none of a failed run, and of each data set only those with the most epochs.
-
-    Examples
-    --------
-    >>> runs = [{"run": {"dataset": "wine", "epochs": epochs}} for epochs in (10, 300)]
-    >>> [record["run"]["epochs"] for record in finished([*runs, {**runs[1], "failed": "..."}])]
-    [300]
-    """
-    done = [record for record in records if "failed" not in record]
-    most: dict[str, int] = {}
-    for record in done:
-        run = record["run"]
-        most[run["dataset"]] = max(run["epochs"], most.get(run["dataset"], 0))
-    return [record for record in done if record["run"]["epochs"] == most[record["run"]["dataset"]]]
-
-
-def values_of(records: Iterable[Record], what: str) -> list[Any]:
-    """Return the data sets, models, methods or percents that occur, in the order of the paper; unknown ones last."""
-    known: dict[str, Sequence[str]] = {"dataset": NAMES, "model": tuple(MODELS), "method": tuple(METHODS)}
-    order = list(known.get(what, ()))
-    found = {record["run"][what] for record in records}
-    return sorted(found, key=lambda one: (order.index(one) if one in order else len(order), one))
-
-
-def those(records: Iterable[Record], **run: Any) -> list[Record]:
-    """Return the records of the runs with these settings."""
-    return [record for record in records if all(record["run"][key] == value for key, value in run.items())]
-
-
-def at_one_percent(records: Sequence[Record]) -> list[Record]:
-    """Return the records of one share of hidden cells, 20 % if it is there: the others are another task."""
-    percents = values_of(records, "percent")
-    return those(records, percent=PERCENT if PERCENT in percents else percents[0]) if percents else []
-
-
-# --- numbers to draw ----------------------------------------------------------------------------------------------
-
-
-def numbers(values: Any) -> Floats:
-    """Return what a record holds as an array; null is NaN."""
-    return np.array(values, np.float64)
-
-
-def mean_over_runs(rows: Iterable[Any]) -> Floats:
-    """Return the mean of each column over the runs that have a number there; NaN where none has."""
-    stacked = np.array([numbers(row) for row in rows])
-    known = ~np.isnan(stacked)
-    total, n = np.where(known, stacked, 0.0).sum(axis=0), known.sum(axis=0)
-    return np.where(n > 0, total / np.maximum(n, 1), np.nan)
-
-
-def mean_error(record: Record, protocol: str = "honest") -> float:
-    """Return the error of a run: the mean over its columns."""
-    errors = numbers(record["honest" if protocol == "honest" else "as_published"])
-    errors = errors[~np.isnan(errors)]
-    return float(errors.mean()) if len(errors) else float("nan")
-
-
-def normalized(record: Record) -> Floats:
-    """Return each column's error divided by that of imputing the mean or the mode.
-
-    Examples
-    --------
-    >>> normalized({"honest": [0.1, 0.3, None], "mean_or_mode": [0.2, 0.1, None]})
-    array([0.5, 3. , nan])
-    """
-    return ratio_to_baseline(numbers(record["honest"]), numbers(record["mean_or_mode"]))
-
-
-def target_of(record: Record) -> float | None:
-    """Return the target of a run's method: 1 / (scaled columns * learning rate); None where it has none.
-
-    Examples
-    --------
-    >>> run = {"run": {"model": "vae", "method": "lip-none"}, "columns": ["a", "b"], "modelled": ["a", "b"]}
-    >>> target_of({**run, "kinds": ["real", "count"]})  # a count is left as it is: 1 / (1 * 0.001)
-    1000.0
-    """
-    method = METHODS[record["run"]["method"]]
-    if method.scaling != "lip":
-        return None
-    kinds = dict(zip(record["columns"], record["kinds"], strict=True))
-    # The Bernoulli trick leaves nothing that a scale could change.
-    scalable = [name for name in record["modelled"] if method.trick == "gamma" or kinds[name] in GROUPS["continuous"]]
-    if not scalable:
-        return None
-    return 1.0 / (len(scalable) * MODELS[record["run"]["model"]].learning_rate)
-
-
-def bars(kind: str, marginal: Mapping[str, Any]) -> tuple[Floats, Floats, Floats]:
-    """Return the ends of a histogram's bars, and their heights in the data and in the model's draws.
-
-    The bars of a count get ends between whole numbers and the share of a single value: otherwise those that happen to
-    hold no whole number, or one more than others, draw a comb.
-
-    Examples
-    --------
-    >>> ends, data, model = bars("count", {"ends": [1, 1.4, 2.2, 4], "data": [0.2, 0.2, 0.6], "model": [0, 0.5, 0.5]})
-    >>> ends, data, model
-    (array([0.5, 1.5, 2.5, 4.5]), array([0.2, 0.2, 0.3]), array([0.  , 0.5 , 0.25]))
-    """
-    ends, data, model = (numbers(marginal[key]) for key in ("ends", "data", "model"))
-    if kind != "count":
-        return ends, data, model
-    # As NumPy's histograms: the left end belongs to a bar, and the right end to the last one.
-    first = np.ceil(ends)
-    first[-1] = np.floor(ends[-1]) + 1.0
-    held = np.diff(first)
-    some = held > 0
-    return np.append(first[:-1][some], first[-1]) - 0.5, data[some] / held[some], model[some] / held[some]
-
-
-def improvements(record: Record) -> Floats:
-    """Return each column's gain in log-likelihood from point to point, in units of its first one's size.
-
-    That is (l_t+1 - l_t) / |l_0|, the paper's goal for balanced learning, with the first recorded point as start. A
-    log-likelihood depends on the column's unit and can be 0: so does this.
-
-    Examples
-    --------
-    >>> improvements({"history": [[-4.0, 2.0], [-3.0, 3.0], [-2.5, None]]})
-    array([[0.25 , 0.5  ],
-           [0.125,   nan]])
-    """
-    history = numbers(record["history"])
-    return _divide(np.diff(history, axis=0), np.abs(history[0]))
-
-
-def progress(record: Record) -> Floats:
-    """Return which share of its whole gain in log-likelihood each column has made at each point; unit-free.
-
-    Examples
-    --------
-    >>> progress({"history": [[-4.0, 7.0], [-3.0, 7.0], [-2.0, 7.0]]})  # the second learns nothing
-    array([[0. , nan],
-           [0.5, nan],
-           [1. , nan]])
-    """
-    history = numbers(record["history"])
-    return _divide(history - history[0], history[-1] - history[0])
-
-
-def gradient_changes(record: Record) -> Floats:
-    """Return the change of each column's gradient by one step at each point, relative to its gradient at the start.
-
-    Examples
-    --------
-    >>> gradient_changes({"gradients": [[2.0, 1.0], [1.0, 1.0]], "gradient_changes": [[1.0, 2.0], [0.5, 0.5]]})
-    array([[0.5 , 2.  ],
-           [0.25, 0.5 ]])
-    """
-    return _divide(numbers(record["gradient_changes"]), numbers(record["gradients"])[0])
-
-
-def _divide(over: Floats, under: Floats) -> Floats:
-    """Divide; NaN instead of a division by 0."""
-    return np.asarray(over / np.where(under == 0.0, np.nan, under))
-
-
-def variation(values: Floats) -> Floats:
-    """Return the coefficient of variation of each row, std / |mean|; NaN where no column has a number.
-
-    Examples
-    --------
-    >>> variation(np.array([[1.0, 3.0], [2.0, np.nan], [np.nan, np.nan]]))
-    array([0.5, 0. , nan])
-    """
-    mean = mean_over_runs(values.T)
-    return _divide(np.sqrt(mean_over_runs(((values - mean[:, None]) ** 2).T)), np.abs(mean))
-
-
-def band(values: Floats) -> Floats:
-    """Return the 10 %, 50 % and 90 % quantiles of each row over its numbers, as three rows."""
-    rows = [row[~np.isnan(row)] for row in values]
-    return np.array([np.quantile(row, BAND) if len(row) else np.full(len(BAND), np.nan) for row in rows]).T
 
 
 # --- drawing ------------------------------------------------------------------------------------------------------
@@ -481,7 +312,7 @@ def stars(records: Sequence[Record], *, dataset: str | None = None) -> Any:
     models, names = values_of(shown, "model"), shown[0]["columns"]
     figure, axes = _grid(len(models), 3, 4.6, 4.0, subplot_kw={"projection": "polar"})
     angles = np.linspace(0.0, 2.0 * np.pi, len(names), endpoint=False)
-    means = _normalized_means(shown)
+    means = normalized_means(shown)
     top = _top(means.values())
     for ax, model in zip(axes, models, strict=True):
         round_trip = np.linspace(0.0, 2.0 * np.pi, 181)
@@ -504,7 +335,7 @@ def stars(records: Sequence[Record], *, dataset: str | None = None) -> Any:
     beyond = sum(int((mean > top).sum()) for mean in means.values())
     note = (
         f"Normalized error: error / error of the mean or the mode, whose circle is 1; closer to the centre is better. "
-        f"Mean of {_runs(_grouped(shown).values())}, {shown[0]['run']['percent']} % of the cells hidden."
+        f"Mean of {_runs(grouped(shown).values())}, {shown[0]['run']['percent']} % of the cells hidden."
         + (f" {beyond} of all values are beyond {top:.3g} and drawn there." if beyond else "")
     )
     extra = [_line(BASELINE_LABEL, **BASELINE_STYLE)]
@@ -520,18 +351,6 @@ def _two_lines(name: str, most: int = 12) -> str:
     return f"{name[:at]}\n{name[at:]}"
 
 
-def _grouped(records: Sequence[Record]) -> dict[tuple[str, str], list[Record]]:
-    """Return the records of each model and method."""
-    groups: dict[tuple[str, str], list[Record]] = {}
-    for record in records:
-        groups.setdefault((record["run"]["model"], record["run"]["method"]), []).append(record)
-    return groups
-
-
-def _normalized_means(records: Sequence[Record]) -> dict[tuple[str, str], Floats]:
-    return {key: mean_over_runs(map(normalized, group)) for key, group in _grouped(records).items()}
-
-
 def _top(means: Iterable[Floats]) -> float:
     """Return where an axis of normalized errors ends."""
     values = np.concatenate(list(means))
@@ -545,7 +364,7 @@ def column_bars(records: Sequence[Record], *, dataset: str) -> Any:
     if not shown:
         return None
     models, methods, names = values_of(shown, "model"), values_of(shown, "method"), shown[0]["columns"]
-    means = _normalized_means(shown)
+    means = normalized_means(shown)
     figure = _figure(max(8.0, min(2.0 + 0.085 * len(names) * (len(methods) + 1), 30.0)), 1.4 + 2.2 * len(models))
     axes = figure.subplots(len(models), 1, squeeze=False, sharex=True).ravel()
     width, places = 0.84 / len(methods), np.arange(len(names))
@@ -568,7 +387,7 @@ def column_bars(records: Sequence[Record], *, dataset: str) -> Any:
     axes[-1].set_xticks(places, [plain(name) for name in names], rotation=40, ha="right", rotation_mode="anchor")
     note = (
         f"Normalized error: error / error of the mean or the mode, the line at 1; lower is better. Mean of "
-        f"{_runs(_grouped(shown).values())}, {shown[0]['run']['percent']} % of the cells hidden. A number in a bar: "
+        f"{_runs(grouped(shown).values())}, {shown[0]['run']['percent']} % of the cells hidden. A number in a bar: "
         "its height, beyond the axis."
     )
     extra = [_line(BASELINE_LABEL, **BASELINE_STYLE)]
@@ -722,7 +541,7 @@ def balance(records: Sequence[Record], *, dataset: str, model: str) -> Any:
         f"{epochs[1]:.0f} epochs. Second row: ours, free of units; 0 and 1 at the ends by definition, cut at -0.5 and "
         "1.5. Third row: by one step on the same rows and draws; the paper asks for equal values. Right: lower is more "
         "even; where the mean is near 0 it says little. "
-        f"{_runs(_grouped(shown).values())} a method, {shown[0]['run']['percent']} % of the cells hidden."
+        f"{_runs(grouped(shown).values())} a method, {shown[0]['run']['percent']} % of the cells hidden."
     )
     return _finish(figure, f"How evenly the columns of {dataset} learn ({model})", note, methods)
 

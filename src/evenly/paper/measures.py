@@ -1,0 +1,214 @@
+"""The numbers that the paper's figures draw, from the records of runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from evenly.metrics import GROUPS, ratio_to_baseline
+from evenly.models import MODELS
+from evenly.paper.datasets import NAMES
+from evenly.scaling import METHODS
+from evenly.tables import Floats
+
+Record = Mapping[str, Any]
+
+PERCENT = 20
+"""The share of hidden cells that figures of single columns show, where there are runs with it."""
+BAND = (0.1, 0.5, 0.9)
+
+
+# --- which records ------------------------------------------------------------------------------------------------
+
+
+def finished(records: Iterable[Record]) -> list[Record]:
+    """Return the records to draw: none of a failed run, and of each data set only those with the most epochs.
+
+    Examples
+    --------
+    >>> runs = [{"run": {"dataset": "wine", "epochs": epochs}} for epochs in (10, 300)]
+    >>> [record["run"]["epochs"] for record in finished([*runs, {**runs[1], "failed": "..."}])]
+    [300]
+    """
+    done = [record for record in records if "failed" not in record]
+    most: dict[str, int] = {}
+    for record in done:
+        run = record["run"]
+        most[run["dataset"]] = max(run["epochs"], most.get(run["dataset"], 0))
+    return [record for record in done if record["run"]["epochs"] == most[record["run"]["dataset"]]]
+
+
+def values_of(records: Iterable[Record], what: str) -> list[Any]:
+    """Return the data sets, models, methods or percents that occur, in the order of the paper; unknown ones last."""
+    known: dict[str, Sequence[str]] = {"dataset": NAMES, "model": tuple(MODELS), "method": tuple(METHODS)}
+    order = list(known.get(what, ()))
+    found = {record["run"][what] for record in records}
+    return sorted(found, key=lambda one: (order.index(one) if one in order else len(order), one))
+
+
+def those(records: Iterable[Record], **run: Any) -> list[Record]:
+    """Return the records of the runs with these settings."""
+    return [record for record in records if all(record["run"][key] == value for key, value in run.items())]
+
+
+def at_one_percent(records: Sequence[Record]) -> list[Record]:
+    """Return the records of one share of hidden cells, 20 % if it is there: the others are another task."""
+    percents = values_of(records, "percent")
+    return those(records, percent=PERCENT if PERCENT in percents else percents[0]) if percents else []
+
+
+def grouped(records: Sequence[Record]) -> dict[tuple[str, str], list[Record]]:
+    """Return the records of each model and method."""
+    groups: dict[tuple[str, str], list[Record]] = {}
+    for record in records:
+        groups.setdefault((record["run"]["model"], record["run"]["method"]), []).append(record)
+    return groups
+
+
+# --- numbers to draw ----------------------------------------------------------------------------------------------
+
+
+def numbers(values: Any) -> Floats:
+    """Return what a record holds as an array; null is NaN."""
+    return np.array(values, np.float64)
+
+
+def mean_over_runs(rows: Iterable[Any]) -> Floats:
+    """Return the mean of each column over the runs that have a number there; NaN where none has."""
+    stacked = np.array([numbers(row) for row in rows])
+    known = ~np.isnan(stacked)
+    total, n = np.where(known, stacked, 0.0).sum(axis=0), known.sum(axis=0)
+    return np.where(n > 0, total / np.maximum(n, 1), np.nan)
+
+
+def mean_error(record: Record, protocol: str = "honest") -> float:
+    """Return the error of a run: the mean over its columns."""
+    errors = numbers(record["honest" if protocol == "honest" else "as_published"])
+    errors = errors[~np.isnan(errors)]
+    return float(errors.mean()) if len(errors) else float("nan")
+
+
+def normalized(record: Record) -> Floats:
+    """Return each column's error divided by that of imputing the mean or the mode.
+
+    Examples
+    --------
+    >>> normalized({"honest": [0.1, 0.3, None], "mean_or_mode": [0.2, 0.1, None]})
+    array([0.5, 3. , nan])
+    """
+    return ratio_to_baseline(numbers(record["honest"]), numbers(record["mean_or_mode"]))
+
+
+def normalized_means(records: Sequence[Record]) -> dict[tuple[str, str], Floats]:
+    """Return the normalized error of each column under each model and method, the mean over runs."""
+    return {key: mean_over_runs(map(normalized, group)) for key, group in grouped(records).items()}
+
+
+def target_of(record: Record) -> float | None:
+    """Return the target of a run's method: 1 / (scaled columns * learning rate); None where it has none.
+
+    Examples
+    --------
+    >>> run = {"run": {"model": "vae", "method": "lip-none"}, "columns": ["a", "b"], "modelled": ["a", "b"]}
+    >>> target_of({**run, "kinds": ["real", "count"]})  # a count is left as it is: 1 / (1 * 0.001)
+    1000.0
+    """
+    method = METHODS[record["run"]["method"]]
+    if method.scaling != "lip":
+        return None
+    kinds = dict(zip(record["columns"], record["kinds"], strict=True))
+    # The Bernoulli trick leaves nothing that a scale could change.
+    scalable = [name for name in record["modelled"] if method.trick == "gamma" or kinds[name] in GROUPS["continuous"]]
+    if not scalable:
+        return None
+    return 1.0 / (len(scalable) * MODELS[record["run"]["model"]].learning_rate)
+
+
+def bars(kind: str, marginal: Mapping[str, Any]) -> tuple[Floats, Floats, Floats]:
+    """Return the ends of a histogram's bars, and their heights in the data and in the model's draws.
+
+    The bars of a count get ends between whole numbers and the share of a single value: otherwise those that happen to
+    hold no whole number, or one more than others, draw a comb.
+
+    Examples
+    --------
+    >>> ends, data, model = bars("count", {"ends": [1, 1.4, 2.2, 4], "data": [0.2, 0.2, 0.6], "model": [0, 0.5, 0.5]})
+    >>> ends, data, model
+    (array([0.5, 1.5, 2.5, 4.5]), array([0.2, 0.2, 0.3]), array([0.  , 0.5 , 0.25]))
+    """
+    ends, data, model = (numbers(marginal[key]) for key in ("ends", "data", "model"))
+    if kind != "count":
+        return ends, data, model
+    # As NumPy's histograms: the left end belongs to a bar, and the right end to the last one.
+    first = np.ceil(ends)
+    first[-1] = np.floor(ends[-1]) + 1.0
+    held = np.diff(first)
+    some = held > 0
+    return np.append(first[:-1][some], first[-1]) - 0.5, data[some] / held[some], model[some] / held[some]
+
+
+def improvements(record: Record) -> Floats:
+    """Return each column's gain in log-likelihood from point to point, in units of its first one's size.
+
+    That is (l_t+1 - l_t) / |l_0|, the paper's goal for balanced learning, with the first recorded point as start. A
+    log-likelihood depends on the column's unit and can be 0: so does this.
+
+    Examples
+    --------
+    >>> improvements({"history": [[-4.0, 2.0], [-3.0, 3.0], [-2.5, None]]})
+    array([[0.25 , 0.5  ],
+           [0.125,   nan]])
+    """
+    history = numbers(record["history"])
+    return _divide(np.diff(history, axis=0), np.abs(history[0]))
+
+
+def progress(record: Record) -> Floats:
+    """Return which share of its whole gain in log-likelihood each column has made at each point; unit-free.
+
+    Examples
+    --------
+    >>> progress({"history": [[-4.0, 7.0], [-3.0, 7.0], [-2.0, 7.0]]})  # the second learns nothing
+    array([[0. , nan],
+           [0.5, nan],
+           [1. , nan]])
+    """
+    history = numbers(record["history"])
+    return _divide(history - history[0], history[-1] - history[0])
+
+
+def gradient_changes(record: Record) -> Floats:
+    """Return the change of each column's gradient by one step at each point, relative to its gradient at the start.
+
+    Examples
+    --------
+    >>> gradient_changes({"gradients": [[2.0, 1.0], [1.0, 1.0]], "gradient_changes": [[1.0, 2.0], [0.5, 0.5]]})
+    array([[0.5 , 2.  ],
+           [0.25, 0.5 ]])
+    """
+    return _divide(numbers(record["gradient_changes"]), numbers(record["gradients"])[0])
+
+
+def _divide(over: Floats, under: Floats) -> Floats:
+    """Divide; NaN instead of a division by 0."""
+    return np.asarray(over / np.where(under == 0.0, np.nan, under))
+
+
+def variation(values: Floats) -> Floats:
+    """Return the coefficient of variation of each row, std / |mean|; NaN where no column has a number.
+
+    Examples
+    --------
+    >>> variation(np.array([[1.0, 3.0], [2.0, np.nan], [np.nan, np.nan]]))
+    array([0.5, 0. , nan])
+    """
+    mean = mean_over_runs(values.T)
+    return _divide(np.sqrt(mean_over_runs(((values - mean[:, None]) ** 2).T)), np.abs(mean))
+
+
+def band(values: Floats) -> Floats:
+    """Return the 10 %, 50 % and 90 % quantiles of each row over its numbers, as three rows."""
+    rows = [row[~np.isnan(row)] for row in values]
+    return np.array([np.quantile(row, BAND) if len(row) else np.full(len(BAND), np.nan) for row in rows]).T
