@@ -149,7 +149,7 @@ def test_a_saved_file_holds_arrays_and_a_text_only(fitted, tmp_path):
         assert file.metadata().keys() == {"evenly"}
         kinds = {file.get_tensor(name).dtype.kind for name in file.keys()}  # noqa: SIM118  (not a mapping)
     assert kinds == {"f"}
-    with pytest.raises(pickle.UnpicklingError):
+    with pytest.raises((pickle.UnpicklingError, ValueError, EOFError, IndexError)):  # by the first byte
         pickle.loads((tmp_path / "imputer.safetensors").read_bytes())
 
 
@@ -186,8 +186,17 @@ def closed_form(usual: dict[str, np.ndarray], name: str, which: str) -> np.ndarr
     return {"mean": law.mean, "median": law.median, "mode": lambda: np.floor(usual["rate"])}[which]()
 
 
+@pytest.fixture(scope="module")
+def explaining(fitted) -> Imputer:
+    """The models that explain numbers by their own likelihood; `masked` uses bins."""
+    if fitted.model == "masked":
+        pytest.skip("its bins are tested in test_masked.py")
+    return fitted
+
+
 @pytest.mark.parametrize("which", ["mean", "median", "mode"])
-def test_estimates_are_those_of_the_distribution(fitted, which):
+def test_estimates_are_those_of_the_distribution(explaining, which):
+    fitted = explaining
     imputer = copy.copy(fitted).set_params(estimate=which)
     full, found = imputer.transform(TABLE), imputer.distribution(TABLE)
     for name in ("real", "positive", "count"):
@@ -205,7 +214,8 @@ def test_estimates_are_those_of_the_distribution(fitted, which):
     assert full["grade"].cat.codes[gone].tolist() == codes[gone].tolist()
 
 
-def test_distributions_and_scores_are_those_of_scipy(fitted):
+def test_distributions_and_scores_are_those_of_scipy(explaining):
+    fitted = explaining
     found, scores = fitted.distribution(TABLE), fitted.score(TABLE)
     assert list(found) == list(scores) == list(TABLE)
     assert all(len(value) == N for usual in found.values() for value in usual.values() if np.ndim(value))
@@ -722,7 +732,8 @@ def test_progress_names_the_column_that_learns_least(capsys):
         {"learning_rate": np.nan},
         {"learning_rate": "fast"},
         {"batch_size": 0},
-        {"batch_size": "auto"},
+        {"batch_size": "big"},
+        {"n_networks": 0},
         {"latent_size": 0},
         {"n_clusters": 1.5},
         {"hidden_size": None},

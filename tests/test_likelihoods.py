@@ -27,6 +27,7 @@ from scipy.optimize import minimize_scalar
 from evenly._support import EvenlyError, TableError
 from evenly.likelihoods import (
     LIKELIHOODS,
+    UNIT_NORMAL,
     Categorical,
     Likelihood,
     Pivot,
@@ -114,6 +115,7 @@ TABLE: list[tuple[str, tuple[float, ...], Any]] = [
     ("categorical", (2.0**-20, 0.25, 0.75 - 2.0**-20), _categorical(2.0**-20, 0.25, 0.75 - 2.0**-20)),
 ]
 CASES = [Case(get_likelihood(name, len(usual)), np.array(usual), ref) for name, usual, ref in TABLE]
+CASES.append(Case(UNIT_NORMAL, np.array([0.7]), stats.norm(0.7, 1.0)))  # for models only: not by name
 SCALED = [case for case in CASES if case.likelihood.scalable]
 FAMILIES = {case.likelihood.name: case for case in reversed(CASES)}  # the ordinary row of each
 
@@ -810,7 +812,7 @@ def test_mode_is_where_scipys_density_is_highest(case: Case) -> None:
     below, above = case.reference.ppf([0.1, 0.9])
 
     def minus_log_pdf(z: float) -> float:
-        return -case.log_pdf(got + z * (above - below) if name == "normal" else got * (above / below) ** z)
+        return -case.log_pdf(got + z * (above - below) if below < 0.0 else got * (above / below) ** z)
 
     best = minimize_scalar(minus_log_pdf, bounds=(-1.0, 1.0), method="bounded", options={"xatol": 1e-10})
     # The log-density is flat to rounding within the square root of its rounding error.

@@ -1,17 +1,25 @@
-"""A table as a model sees it: inputs that are the same under every method, scaled features to explain, and a mask."""
+"""A table as a model sees it, and back: inputs that are the same under every method, scaled features, and a mask.
+
+A model that predicts cell by cell explains a number twice: by a normal of the centred, scaled value, and by the bin
+that it lies in. Both learn together; the bins give the distribution, and both share in the mean.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from evenly.likelihoods import LOG_NORMAL, NORMAL, Likelihood
+from evenly.bins import Bins, make_bins
+from evenly.likelihoods import LOG_NORMAL, NORMAL, UNIT_NORMAL, Likelihood, get_likelihood
 from evenly.models.bbvi import Data, Layout
+from evenly.recover import draw_column, estimate_column
 from evenly.scaler import FittedColumn
-from evenly.scaling import Outcome
+from evenly.scaling import Outcome, Scaling
 from evenly.schema import Column
+from evenly.smoothness import scaled_smoothness
 from evenly.statistics import prepare
 from evenly.tables import Floats
 from evenly.tricks import Feature
@@ -22,6 +30,12 @@ FAR = 1e4
 """Single precision has seven digits: this many spreads from 0, values keep three of them."""
 LARGEST_TARGET = 1e30
 """Targets beyond are cut, as only 1e300 and the like are: single precision must hold them."""
+FARTHEST_TARGET = 20.0
+"""Spreads from the mean at which the normal of a binned column is cut: one cell must not shout the others down."""
+RARE = 1e-9
+"""The share of bins and classes that were not seen."""
+MOST_WEIGHT = 4.0
+"""No column weighs more, or less, than so many times the median: a class that is rare enough would shout."""
 
 
 @dataclass(frozen=True)
@@ -46,10 +60,40 @@ class Part:
     """Mean and standard deviation of its inputs."""
     fill: Sequence[float] = ()
     """A value of each feature to stand where a cell is missing."""
+    bins: Bins | None = None
+    """Of a number that is explained twice; then also its mean and standard deviation, and the scale of its normal."""
+    mean: float = 0.0
+    std: float = 1.0
+    scale: float = 1.0
+    blend: float = 0.5
+    """The share of the bins, beside the normal, in its mean."""
+    temper: float = 1.0
+    """The power of its probabilities, of bins or classes: below 1 they are less sure."""
+    trust: float = 1.0
+    """The share of the model, beside what is known of the column alone, in every prediction."""
+
+    @classmethod
+    def from_plain(cls, plain: Mapping[str, Any]) -> Part:
+        """Return what `dataclasses.asdict` took apart."""
+        return cls(**{**plain, "bins": Bins(**plain["bins"]) if plain["bins"] else None})
 
 
-def describe(fitted: FittedColumn, values: Floats | None) -> Part:
-    """Describe a column from what the scaler knows of it and its values or codes."""
+def describe(
+    fitted: FittedColumn,
+    values: Floats | None,
+    *,
+    binned: bool = False,
+    scaling: Scaling = "lip",
+) -> Part:
+    """Describe a column from what the scaler knows of it and its values or codes.
+
+    Parameters
+    ----------
+    binned : bool
+        Whether a number is explained twice, by a normal and by its bin.
+    scaling : {"std", "max", "iqr", "lip"}
+        Of that normal.
+    """
     if values is None or not fitted.statistics.n:
         return Part(modelled=False)
     seen = values[~np.isnan(values)]
@@ -58,26 +102,88 @@ def describe(fitted: FittedColumn, values: Floats | None) -> Part:
     inputs = _inputs(fitted.column, seen)
     # Divided by the largest first: squares of 1e300 are no numbers.
     unit = np.maximum(np.abs(inputs).max(0), 1e-300)
+    own: dict[str, Any] = {
+        "observed": len(seen) / len(values),
+        "extent": (float(seen.min()), float(seen.max())),
+        "whole": bool((seen == np.rint(seen)).all()),
+        "centers": tuple((unit * (inputs / unit).mean(0)).tolist()),
+        "spreads": tuple(np.maximum(unit * (inputs / unit).std(0), 1e-300).tolist()),
+    }
+    if binned and not fitted.column.has_classes:
+        size = float(max(np.abs(seen).max(), 1e-300))
+        mean, std = size * float((seen / size).mean()), size * float((seen / size).std())
+        scale = _centred_scale(seen, mean, max(std, 1e-300), scaling)
+        more: dict[str, Any] = {
+            "bins": make_bins(seen),
+            "mean": mean,
+            "std": max(std, 1e-300),
+            "scale": scale,
+            "fill": (0.0, 0.0),
+        }
+        return Part(modelled=True, **own, **more)
     far = (np.abs((inputs / unit).mean(0)) > FAR * (inputs / unit).std(0)).any() and not fitted.column.has_classes
     if far or any(fit.outcome is Outcome.OUT_OF_RANGE for fit in fitted.fits):
         return Part(modelled=False, constant=float(np.quantile(seen, 0.5, method="lower")), too_far=True)
-    return Part(
-        modelled=True,
-        observed=len(seen) / len(values),
-        log_jacobian=_log_jacobian(fitted, seen),
-        extent=(float(seen.min()), float(seen.max())),
-        whole=bool((seen == np.rint(seen)).all()),
-        centers=tuple((unit * (inputs / unit).mean(0)).tolist()),
-        spreads=tuple(np.maximum(unit * (inputs / unit).std(0), 1e-300).tolist()),
-        fill=tuple(float(part[0]) for part in _targets(fitted, seen[:1], None)),
-    )
+    fill = tuple(float(part[0]) for part in _targets(fitted, Part(modelled=True), seen[:1], None))
+    return Part(modelled=True, log_jacobian=_log_jacobian(fitted, seen), fill=fill, **own)
+
+
+def _centred_scale(seen: Floats, mean: float, std: float, scaling: Scaling) -> float:
+    """Return the scale of a number around its mean; under `lip` 1 / std, where a normal of spread 1 fits best."""
+    if scaling == "max":
+        return 1.0 / max(float(np.abs(seen - mean).max()), 1e-300)
+    if scaling == "iqr":
+        low, high = np.quantile(seen, [0.25, 0.75])
+        return 1.0 / float(high - low) if high > low else 1.0 / std
+    return 1.0 / std
 
 
 def lay_out(columns: Sequence[FittedColumn], parts: Sequence[Part]) -> Layout:
-    """Return the likelihood of every feature that is modelled, and its place among the modelled columns."""
-    modelled = [fitted for fitted, part in zip(columns, parts, strict=True) if part.modelled]
-    pairs = [(_modelled_as(one), place) for place, fitted in enumerate(modelled) for one in fitted.features]
-    return Layout(tuple(family for family, _ in pairs), tuple(place for _, place in pairs))
+    """Return the likelihood of every feature that is modelled, the columns of features and inputs, and the numbers."""
+    modelled = [(fitted, part) for fitted, part in zip(columns, parts, strict=True) if part.modelled]
+    pairs = [(one, j) for j, (fitted, part) in enumerate(modelled) for one in _families(fitted, part)]
+    inputs = [(j, fitted.column.has_classes) for j, (fitted, part) in enumerate(modelled) for _ in part.centers]
+    return Layout(
+        tuple(family for family, _ in pairs),
+        tuple(j for _, j in pairs),
+        tuple(j for j, _ in inputs),
+        tuple(at for at, (_, classes) in enumerate(inputs) if not classes),
+    )
+
+
+def _families(fitted: FittedColumn, part: Part) -> list[Likelihood]:
+    if part.bins is not None:
+        return [UNIT_NORMAL, get_likelihood("categorical", part.bins.padded)]
+    return [_modelled_as(one) for one in fitted.features]
+
+
+def constant_naturals(fitted: FittedColumn, part: Part) -> list[Any]:
+    """Return the natural parameters of each feature of a model that knows the column alone."""
+    if part.bins is None:
+        return [fit.natural for fit in fitted.fits]
+    shares = np.full(part.bins.padded, RARE)
+    shares[: len(part.bins)] = part.bins.share
+    return [np.zeros(1), np.log(shares)]
+
+
+def balancing_weights(columns: Sequence[FittedColumn], parts: Sequence[Part]) -> Floats:
+    """Return a weight for each modelled column: one over the smoothness of its likelihood at the column's own fit.
+
+    The likelihoods of classes and bins cannot be scaled, but what multiplies a log-likelihood multiplies its
+    smoothness: weighted like this, it is the same for every column. Relative to the median, and cut.
+    """
+    found = []
+    for fitted, part in zip(columns, parts, strict=True):
+        if part.modelled:
+            pairs = zip(_families(fitted, part), constant_naturals(fitted, part), strict=True)
+            with np.errstate(all="ignore"):
+                found.append(sum(scaled_smoothness(one, np.asarray(natural), 1.0) for one, natural in pairs))
+    smoothness = np.array(found)
+    usable = np.isfinite(smoothness) & (smoothness > 0.0)
+    if not usable.any():
+        return np.ones(len(found))
+    typical = float(np.median(smoothness[usable]))
+    return np.clip(typical / np.where(usable, smoothness, typical), 1.0 / MOST_WEIGHT, MOST_WEIGHT)
 
 
 def arrange(
@@ -109,10 +215,9 @@ def arrange(
         assert own is not None
         gone = np.isnan(own)
         with np.errstate(over="ignore"):  # strange new rows: they are cut below
-            scaled = _targets(fitted, own, seed)
-        for feature, target, stand_in in zip(fitted.features, scaled, part.fill, strict=True):
+            scaled = _targets(fitted, part, own, seed)
+        for family, target, stand_in in zip(_families(fitted, part), scaled, part.fill, strict=True):
             # A positive value that single precision would round down to 0 has no density there.
-            family = _modelled_as(feature)
             lowest = smallest if family.scalable and family.support.lower == 0.0 else -LARGEST_TARGET
             targets[:, at] = np.clip(np.where(gone, stand_in, target), lowest, LARGEST_TARGET)
             mask[:, at] = ~gone
@@ -124,6 +229,84 @@ def arrange(
             inputs[:, into : into + len(part.centers)] = np.where(gone[:, None], 0.0, standard)
             into += len(part.centers)
     return Data(inputs, targets, mask)
+
+
+# --- and back -----------------------------------------------------------------------------------------------------
+
+
+def recover_part(fitted: FittedColumn, part: Part, naturals: Sequence[Floats]) -> dict[str, Any]:
+    """Return the usual parameters of a column, in the table's units.
+
+    Of a binned number: its `mean`, `std` and the `probabilities` of its bins.
+    """
+    if part.bins is None:
+        usual = fitted.recover(naturals)
+        if "probabilities" in usual:
+            usual["probabilities"] = _mix(usual["probabilities"], part, fitted.frequencies)
+        elif "probability" in usual and part.trust < 1.0:
+            usual["probability"] = part.trust * usual["probability"] + (1.0 - part.trust) * fitted.frequencies[-1]
+        return usual
+    normal, binned = naturals
+    shares = _mix(np.exp(binned - binned.max(-1, keepdims=True))[..., : len(part.bins)], part, part.bins.share)
+    spread = normal[..., 0] / (part.scale * part.std)
+    alone = part.mean + part.std * part.trust * np.clip(spread, -FARTHEST_TARGET, FARTHEST_TARGET)
+    mean = part.blend * part.bins.means(shares) + (1.0 - part.blend) * alone
+    return {"mean": mean, "std": part.bins.stds(shares), "probabilities": shares}
+
+
+def _mix(shares: Floats, part: Part, alone: Any) -> Floats:
+    """Make probabilities as sure as they should be, and mix them with those of the column alone."""
+    if part.temper != 1.0:
+        shares = (shares / shares.max(-1, keepdims=True)) ** part.temper
+    if part.temper != 1.0 or part.bins is not None:
+        shares = shares / shares.sum(-1, keepdims=True)
+    return shares if part.trust == 1.0 else part.trust * shares + (1.0 - part.trust) * np.asarray(alone)
+
+
+def average(usuals: Sequence[dict[str, Any]], part: Part) -> dict[str, Any]:
+    """Return the parameters of a mixture of several networks' distributions, in equal shares."""
+    if len(usuals) == 1:
+        return usuals[0]
+    mixed = {name: sum(one[name] for one in usuals) / len(usuals) for name in usuals[0]}
+    if part.bins is not None:
+        mixed["std"] = part.bins.stds(mixed["probabilities"])
+    return mixed
+
+
+def estimate_part(fitted: FittedColumn, part: Part, usual: Mapping[str, Any], which: str) -> Floats:
+    """Return one value or code of each distribution: its mean, median or mode."""
+    if part.bins is None:
+        assert fitted.family is not None
+        return estimate_column(fitted.column, fitted.family, usual, which)
+    if which == "mean":
+        return np.asarray(usual["mean"])
+    if which == "median":
+        return part.bins.quantiles(usual["probabilities"], 0.5)
+    return np.asarray(np.asarray(part.bins.mean)[usual["probabilities"].argmax(-1)])
+
+
+def draw_part(fitted: FittedColumn, part: Part, usual: Mapping[str, Any], rng: np.random.Generator) -> Floats:
+    """Draw one value or code from each distribution."""
+    if part.bins is None:
+        assert fitted.family is not None
+        return draw_column(fitted.column, fitted.family, usual, rng)
+    return part.bins.quantiles(usual["probabilities"], rng.random(len(usual["mean"])))
+
+
+N_DRAWS = 200
+"""Draws behind a quantile of a likelihood that is not binned."""
+
+
+def quantile_part(
+    fitted: FittedColumn, part: Part, usual: Mapping[str, Any], level: float, rng: np.random.Generator
+) -> Floats:
+    """Return a quantile of each distribution; of classes, the most probable one."""
+    if part.bins is not None:
+        return part.bins.quantiles(usual["probabilities"], level)
+    if fitted.column.has_classes:
+        return estimate_part(fitted, part, usual, "mode")
+    drawn = np.stack([draw_part(fitted, part, usual, rng) for _ in range(N_DRAWS)])
+    return np.asarray(np.quantile(drawn, level, axis=0))
 
 
 def _inputs(column: Column, values: Floats) -> Floats:
@@ -140,7 +323,10 @@ def _modelled_as(feature: Feature) -> Likelihood:
     return NORMAL if feature.likelihood is LOG_NORMAL else feature.likelihood
 
 
-def _targets(fitted: FittedColumn, values: Floats, seed: int | None) -> list[Floats]:
+def _targets(fitted: FittedColumn, part: Part, values: Floats, seed: int | None) -> list[Floats]:
+    if part.bins is not None:
+        standard = np.clip((values - part.mean) / part.std, -FARTHEST_TARGET, FARTHEST_TARGET)
+        return [part.scale * part.std * standard, part.bins.codes(values)]
     if fitted.features[0].likelihood is LOG_NORMAL:
         return [fitted.fits[0].scale * np.log(prepare(fitted.column, values))]
     return fitted.scale(values, seed)

@@ -403,7 +403,7 @@ class _Multiplied(_Powers):
 
 
 class _Unscaled(Likelihood):
-    """Discrete families: their data are never scaled."""
+    """Families whose data are never scaled: the discrete ones, and the normal of known spread."""
 
     scalable = False
     needs_unit = False
@@ -1207,7 +1207,68 @@ class Categorical(_Unscaled):
         return (xp.zeros_like(natural[..., :-1]) + below).sum(-1)
 
 
+@final
+class UnitNormal(_Unscaled):
+    """Normal with standard deviation 1: natural mean, statistic x. Its log-density is minus half the squared error.
+
+    Its smoothness is 1 wherever it is, so that a column that is learned well grows no louder. The base measure does
+    not follow a scale, so it is for columns that were standardized before.
+    """
+
+    name = "unit-normal"
+    usual_names = ("mean",)
+    support = Support()
+    natural_bounds = ((-INF, INF),)
+
+    def statistics(self, x: Array) -> Array:
+        return 1.0 * x[..., None]
+
+    def log_base(self, x: Array) -> Array:
+        return -0.5 * x * x - HALF_LOG_2PI
+
+    def log_partition(self, natural: Array) -> Array:
+        return 0.5 * natural[..., 0] ** 2
+
+    def mean_statistics(self, natural: Array) -> Array:
+        return 1.0 * natural
+
+    def fisher(self, natural: Array) -> Array:
+        return 0.0 * natural[..., None] + 1.0
+
+    def _log_density(self, x: Array, natural: Array) -> Array:
+        return -0.5 * (x - natural[..., 0]) ** 2 - HALF_LOG_2PI
+
+    def to_usual(self, natural: Array) -> Array:
+        return 1.0 * natural
+
+    def to_natural(self, usual: Array) -> Array:
+        return 1.0 * usual
+
+    def fit(self, mean_statistics: Array) -> Array:
+        return 1.0 * mean_statistics
+
+    def terms(self, x: Any, pivot: Pivot) -> tuple[Any, ...]:
+        return (x,)
+
+    def fit_terms(self, means: Array, pivot: Pivot) -> Array:
+        return 1.0 * means
+
+    def mean(self, natural: Array) -> Array:
+        return 1.0 * natural[..., 0]
+
+    def mode(self, natural: Array) -> Array:
+        return 1.0 * natural[..., 0]
+
+    def median(self, natural: Array) -> Array:
+        return 1.0 * natural[..., 0]
+
+    def sample(self, rng: Any, natural: Array, shape: tuple[int, ...] = ()) -> Array:
+        mean = natural[..., 0]
+        return mean + namespace(natural).draw_normal(rng, (*shape, *mean.shape), mean)
+
+
 LOG_NORMAL = LogNormal()
+UNIT_NORMAL = UnitNormal()
 INVERSE_GAMMA = InverseGamma()
 INVERSE_GAUSSIAN = InverseGaussian()
 EXPONENTIAL = Exponential()

@@ -49,6 +49,10 @@ class Layout:
 
     likelihoods: tuple[Likelihood, ...]
     columns: tuple[int, ...]
+    inputs: tuple[int, ...] = ()
+    """The column of each input."""
+    numbers: tuple[int, ...] = ()
+    """The inputs that are numbers; the others tell classes apart."""
 
     @property
     def n_features(self) -> int:
@@ -83,6 +87,11 @@ class Layout:
         return np.concatenate(
             [g.start + np.arange(len(g.features)) * len(g.likelihood.natural_bounds) for g in self.groups]
         )
+
+    @cached_property
+    def first_features(self) -> np.ndarray:
+        """The first feature of each column: its mask is the column's."""
+        return np.unique(self.columns, return_index=True)[1].astype(np.int32)
 
     @cached_property
     def order(self) -> np.ndarray:
@@ -129,12 +138,28 @@ class Layout:
         return seen @ self.membership.astype(seen.dtype)
 
 
+def constant_raw(layout: Layout, targets: jax.Array, mask: jax.Array) -> jax.Array:
+    """Return the raw parameters of a model that knows each feature alone: its maximum-likelihood ones."""
+    naturals = []
+    for group in layout.groups:
+        seen = mask[:, group.features, None]
+        statistics = jnp.where(seen, group.likelihood.statistics(targets[:, group.features]), 0.0)
+        # Half a cell for each class, so that one that was not seen is rare rather than impossible.
+        extra = 0.5 if group.likelihood.name == "categorical" else 0.0
+        total = seen.sum(0) + extra * statistics.shape[-1]
+        natural = group.likelihood.fit((statistics.sum(0) + extra) / jnp.maximum(total, 1))
+        naturals.append(jnp.where(jnp.isfinite(natural).all(-1, keepdims=True), natural, 0.0))
+    return layout.raw(naturals)
+
+
 def _floor(bound: float) -> float:
     return FLOOR * abs(bound) if bound else FLOOR_AT_ZERO
 
 
 def constrain(likelihood: Likelihood, raw: jax.Array) -> jax.Array:
     """Bring raw parameters into the likelihood's bounds by softplus."""
+    if _unbounded(likelihood):
+        return raw
     parts = []
     for i, (low, high) in enumerate(likelihood.natural_bounds):
         x = raw[..., i]
@@ -148,6 +173,8 @@ def constrain(likelihood: Likelihood, raw: jax.Array) -> jax.Array:
 
 def unconstrain(likelihood: Likelihood, natural: jax.Array) -> jax.Array:
     """Undo `constrain`."""
+    if _unbounded(likelihood):
+        return natural
     parts = []
     for i, (low, high) in enumerate(likelihood.natural_bounds):
         x = natural[..., i]
@@ -157,6 +184,10 @@ def unconstrain(likelihood: Likelihood, natural: jax.Array) -> jax.Array:
             x = _inverse_softplus(high - x - _floor(high))
         parts.append(x)
     return jnp.stack(parts, axis=-1)
+
+
+def _unbounded(likelihood: Likelihood) -> bool:
+    return all(bounds == (-np.inf, np.inf) for bounds in likelihood.natural_bounds)
 
 
 def _inverse_softplus(y: jax.Array) -> jax.Array:
@@ -195,6 +226,16 @@ class Model(ABC):
     """The paper's."""
     reads_inputs: ClassVar[bool] = False
     """Whether it looks at `Data.inputs`; otherwise there need not be any."""
+    by_cell: ClassVar[bool] = False
+    """Whether it predicts each cell from the others, without variables of rows: then cells are drawn one by one."""
+    second_decay: ClassVar[float] = 0.999
+    """Of Adam's second moment."""
+    weight_decay: ClassVar[float] = 0.0
+    """Of the arrays named `weight`, by step and learning rate."""
+
+    def schedule(self, progress: jax.Array) -> jax.Array | float:
+        """Return what the learning rate is multiplied by, after a share of all steps."""
+        return 1.0
 
     @classmethod
     @abstractmethod
@@ -228,6 +269,10 @@ class State(NamedTuple):
     key: jax.Array
     epoch: jax.Array
     learning_rate: jax.Array
+    n_steps: jax.Array
+    """How many steps there are to be in all, for a schedule."""
+    weights: jax.Array
+    """Of each column's log-likelihood in the objective."""
 
 
 class Info(NamedTuple):
@@ -238,21 +283,39 @@ class Info(NamedTuple):
 
 
 @partial(jax.jit, static_argnums=(0, 1))
-def start(model: Model, layout: Layout, data: Data, key: jax.Array, learning_rate: float) -> State:
+def start(
+    model: Model,
+    layout: Layout,
+    data: Data,
+    key: jax.Array,
+    learning_rate: float,
+    n_steps: float = 1.0,
+    weights: Any = 1.0,
+) -> State:
     """Return the first state."""
     first, key = jax.random.split(key)
     shared, local = model.init(first, layout, data)
     zeros = jax.tree.map(jnp.zeros_like, local)
-    rate = jnp.asarray(learning_rate, data.targets.dtype)
-    return State(shared, local, optax.scale_by_adam().init(shared), (zeros, zeros), key, jnp.zeros((), jnp.int32), rate)
+    rate, steps = (jnp.asarray(number, data.targets.dtype) for number in (learning_rate, n_steps))
+    moments = optax.scale_by_adam().init(shared)
+    weighed = jnp.broadcast_to(jnp.asarray(weights, data.targets.dtype), (layout.n_columns,))
+    return State(shared, local, moments, (zeros, zeros), key, jnp.zeros((), jnp.int32), rate, steps, weighed)
 
 
 def objective(
-    model: Model, layout: Layout, n_rows: int, shared: Any, local: Any, key: jax.Array, data: Data, epoch: jax.Array
+    model: Model,
+    layout: Layout,
+    n_rows: int,
+    shared: Any,
+    local: Any,
+    key: jax.Array,
+    data: Data,
+    epoch: jax.Array,
+    weights: jax.Array | float = 1.0,
 ) -> tuple[jax.Array, Terms]:
-    """Return minus the ELBO per row, as estimated from some rows, and its parts."""
+    """Return minus the ELBO per row, as estimated from some rows and with weighted columns, and its parts."""
     terms = model.terms(shared, local, key, layout, data, epoch)
-    elbo = (terms.log_likelihood.sum(-1) - terms.local_kl).mean() - terms.shared_kl / n_rows
+    elbo = ((weights * terms.log_likelihood).sum(-1) - terms.local_kl).mean() - terms.shared_kl / n_rows
     return -elbo, terms
 
 
@@ -262,27 +325,30 @@ def step(model: Model, layout: Layout, data: Data, state: State, rows: jax.Array
     local = jax.tree.map(lambda part: part[rows], state.local)
     loss = partial(objective, model, layout, data.targets.shape[0])
     (value, terms), (to_shared, to_local) = jax.value_and_grad(loss, argnums=(0, 1), has_aux=True)(
-        state.shared, local, draw, data.rows(rows), state.epoch
+        state.shared, local, draw, data.rows(rows), state.epoch, state.weights
     )
-    adam = optax.scale_by_adam()
+    adam = optax.scale_by_adam(b2=model.second_decay)
+    rate = state.learning_rate * model.schedule(state.shared_moments.count / state.n_steps)
     updates, shared_moments = adam.update(to_shared, state.shared_moments)
-    shared = jax.tree.map(lambda p, u: p - state.learning_rate * u, state.shared, updates)
+    if model.weight_decay:
+        updates = jax.tree_util.tree_map_with_path(
+            lambda path, u, p: u + model.weight_decay * p if path[-1].key == "weight" else u, updates, state.shared
+        )
+    shared = jax.tree.map(lambda p, u: p - rate * u, state.shared, updates)
     # A row's variables move only when the row is seen, once an epoch: its moments are as old as the epochs. Adam on all
     # rows at every step would go on moving them by their momentum; with a gradient every n steps, v settles at g^2 / n
     # and the momentum adds up to g, so that they would move sqrt(n) rates an epoch. So they do here, at once.
-    local_rate = state.learning_rate * (data.targets.shape[0] / rows.shape[0]) ** 0.5
+    local_rate = rate * (data.targets.shape[0] / rows.shape[0]) ** 0.5
     mu, nu = (jax.tree.map(lambda part: part[rows], moment) for moment in state.local_moments)
     updates, moments = adam.update(to_local, optax.ScaleByAdamState(state.epoch, mu, nu))
     local = jax.tree.map(lambda p, u: p - local_rate * u, local, updates)
     put = partial(jax.tree.map, lambda whole, part: whole.at[rows].set(part))
-    state = State(
-        shared,
-        put(state.local, local),
-        shared_moments,
-        (put(state.local_moments[0], moments.mu), put(state.local_moments[1], moments.nu)),
-        key,
-        state.epoch,
-        state.learning_rate,
+    state = state._replace(
+        shared=shared,
+        local=put(state.local, local),
+        shared_moments=shared_moments,
+        local_moments=(put(state.local_moments[0], moments.mu), put(state.local_moments[1], moments.nu)),
+        key=key,
     )
     return state, Info(-value, terms.log_likelihood.mean(0))
 
@@ -322,6 +388,8 @@ class History(NamedTuple):
 
 
 MOST_HALVINGS = 20
+N_JUDGED, PATIENCE = 20, 6
+"""At how many points of a training held-out cells are scored, and after how many without a better score it ends."""
 
 
 def train(
@@ -413,6 +481,26 @@ def _norms(jacobian: Any) -> jax.Array:
     return jnp.sqrt(sum(squares[1:], squares[0]))
 
 
+MOST_HIDDEN, OFTEN, SELDOM = 0.4, 0.95, 1.0
+"""In masked training the share of a row's observed cells that is hidden is uniform from 0 to the first in so many rows
+(a share), and from 0 to the third in the others: near to what is asked for later, and no row is strange."""
+
+
+def hide_cells(key: jax.Array, layout: Layout, mask: jax.Array) -> tuple[jax.Array, jax.Array, float]:
+    """Hide a random share of each row's observed cells, for masked training.
+
+    Returns which cells stay visible (by column), which are hidden (by feature), and the weight that makes the hidden
+    ones stand for all observed ones.
+    """
+    shares, cells = jax.random.split(key)
+    observed = mask[:, layout.first_features]
+    most = jnp.where(jnp.arange(len(mask)) < OFTEN * len(mask), MOST_HIDDEN, SELDOM)[:, None]
+    share = most * jax.random.uniform(shares, (len(mask), 1))
+    visible = observed & (jax.random.uniform(cells, observed.shape) >= share)
+    hidden = (observed & ~visible)[:, np.array(layout.columns)]
+    return visible, hidden, 2.0 / (OFTEN * MOST_HIDDEN + (1.0 - OFTEN) * SELDOM)
+
+
 def normal_kl(mean: jax.Array, std: jax.Array) -> jax.Array:
     """Return the KL divergence of a normal from the standard normal, element by element."""
     return 0.5 * (mean**2 + std**2 - 1.0) - jnp.log(std)
@@ -441,19 +529,33 @@ def fit_model(
     names: tuple[str, ...] | None = None,
     callback: Callable[[int, Info], bool | None] | None = None,
     n_points: int = 0,
+    judge: Callable[[Any], float] | None = None,
+    weights: Any = 1.0,
 ) -> tuple[Any, History, Watched]:
     """Train a model from the start, as `train` does; returns its shared parameters and what every epoch brought.
 
-    With `n_points`, gradients are watched before the first epoch and at so many points, evenly spaced.
+    With `n_points`, gradients are watched before the first epoch and at so many points, evenly spaced. With `judge`, a
+    score of shared parameters, it is asked at `N_JUDGED` points: the best ones are returned, and training ends when
+    the last `PATIENCE` points brought nothing better.
     """
     data = Data(*map(jnp.asarray, data))
-    state = start(model, layout, data, jax.random.key(seed), learning_rate)
-    rows = jnp.arange(min(batch_size, data.targets.shape[0]))
-    stops = np.unique(np.linspace(0, epochs, n_points + 1).round().astype(int)) if n_points else np.array([0, epochs])
-    seen, histories = [], []
+    n_rows = data.targets.shape[0]
+    size = min(batch_size, n_rows)
+    n_steps = float(max(1, epochs * -(-n_rows // size)))
+    state = start(model, layout, data, jax.random.key(seed), learning_rate, n_steps, weights)
+    rows = jnp.arange(size)
+    parts = n_points or (N_JUDGED if judge else 1)
+    stops = np.unique(np.linspace(0, epochs, parts + 1).round().astype(int)) if epochs else np.array([0, 0])
+    seen, histories, scores, best = [], [], [], state.shared
     for at, until in zip(stops, [*stops[1:], None], strict=True):
         if n_points:
             seen.append([np.asarray(one) for one in watch(model, layout, data, state, rows)])
+        if judge:
+            scores.append(judge(state.shared))
+            if scores[-1] >= max(scores):
+                best = state.shared
+            if len(scores) - np.argmax(scores) > PATIENCE:
+                break
         if until is None or int(state.epoch) < at:  # the end, or it was ended before
             break
 
@@ -466,7 +568,7 @@ def fit_model(
         histories.append(history)
     brought = History(*(np.concatenate(parts) for parts in zip(*histories, strict=True) if parts))
     watched = Watched(stops[: len(seen)], *(np.array(part) for part in zip(*seen, strict=True))) if seen else None
-    return state.shared, brought, watched or Watched(*[np.zeros(0)] * 3)
+    return best if judge else state.shared, brought, watched or Watched(*[np.zeros(0)] * 3)
 
 
 @partial(jax.jit, static_argnums=(0, 1, 5))
@@ -491,6 +593,14 @@ def predict_natural(
     return [np.asarray(one) for one in _predict(model, layout, shared, data, key, draw is not None)]
 
 
+@partial(jax.jit, static_argnums=(0, 1))
+def held_out_log_likelihood(model: Model, layout: Layout, shared: Any, data: Data, held: Any) -> jax.Array:
+    """Return the log-likelihood of each column's held-out cells, summed over rows; the model does not see them."""
+    local = model.infer_local(shared, jax.random.key(0), layout, data)
+    raw = model.predict(shared, local, None, layout, data)
+    return layout.log_likelihood(raw, data.targets, held).sum(0)
+
+
 def constant_log_likelihood(layout: Layout, naturals: Sequence[Any], data: Data) -> np.ndarray:
     """Return the log-likelihood of each column, per row, if every row had these parameters of its features."""
     dtype = jnp.asarray(data.targets[:1]).dtype
@@ -510,7 +620,7 @@ def flatten(shared: Any) -> dict[str, np.ndarray]:
 
 def unflatten(model: Model, layout: Layout, n_inputs: int, arrays: Mapping[str, np.ndarray]) -> Any:
     """Undo `flatten`; the model knows the tree that the arrays form."""
-    some = Data(jnp.zeros((2, n_inputs)), jnp.zeros((2, layout.n_features)), jnp.zeros((2, layout.n_features), bool))
+    some = Data(jnp.zeros((2, n_inputs)), jnp.ones((2, layout.n_features)), jnp.zeros((2, layout.n_features), bool))
     shape = jax.eval_shape(lambda: model.init(jax.random.key(0), layout, some)[0])
     paths, tree = jax.tree_util.tree_flatten_with_path(shape)
     return jax.tree.unflatten(tree, [jnp.asarray(arrays[jax.tree_util.keystr(path)]) for path, _ in paths])

@@ -12,8 +12,9 @@ from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
-from evenly.models.bbvi import Data, Layout, Model, Terms, normal_kl
+from evenly.models.bbvi import Data, Layout, Model, Terms, hide_cells, normal_kl
 
 
 @dataclass(frozen=True)
@@ -22,13 +23,16 @@ class VAE(Model):
 
     latent_size: int = 9
     hidden_size: int = 256
+    masked: bool = False
+    """Whether a random part of the cells is hidden from the encoder at every step, and only those are scored."""
     learning_rate: ClassVar[float] = 1e-3
     reads_inputs: ClassVar[bool] = True
 
     @classmethod
     def of_size(cls, n_rows: int, n_columns: int, sizes: Mapping[str, int]) -> VAE:
         """A latent of 75 % of the number of columns, 256 hidden units."""
-        return cls(sizes.get("latent_size", max(1, int(0.75 * n_columns))), sizes.get("hidden_size", 256))
+        latent_size = sizes.get("latent_size", max(1, int(0.75 * n_columns)))
+        return cls(latent_size, sizes.get("hidden_size", 256), bool(sizes.get("masked", False)))
 
     def init(self, key: jax.Array, layout: Layout, data: Data) -> tuple[Any, Any]:
         n_inputs, hidden = data.inputs.shape[1], self.hidden_size
@@ -61,9 +65,14 @@ class VAE(Model):
         return _linear(last, z)
 
     def terms(self, shared: Any, local: Any, key: jax.Array, layout: Layout, data: Data, epoch: jax.Array) -> Terms:
+        scored, weight = data.mask, 1.0
+        if self.masked:
+            hiding, key = jax.random.split(key)
+            visible, scored, weight = hide_cells(hiding, layout, data.mask)
+            data = data._replace(inputs=data.inputs * visible[:, np.array(layout.inputs)])
         mean, std = self._encode(shared, data)
         z = mean + std * jax.random.normal(key, mean.shape, mean.dtype)
-        seen = layout.log_likelihood(self._decode(shared, z), data.targets, data.mask)
+        seen = weight * layout.log_likelihood(self._decode(shared, z), data.targets, scored)
         return Terms(seen, normal_kl(mean, std).sum(-1), jnp.zeros((), mean.dtype))
 
     def predict(self, shared: Any, local: Any, key: jax.Array | None, layout: Layout, data: Data) -> jax.Array:

@@ -1,0 +1,373 @@
+"""Evenly's imputer against those that people use today: error on hidden cells, time, peak memory, calibration.
+
+Run: python benchmarks/peers.py [--data DIR] [--out FILE] [--dataset wine ...] [--peer missforest ...] [--masks 1-3]
+[--percents 10 20] [--mechanism mcar ...]. Every run has a process of its own and is one line of FILE (JSON); what FILE
+has already is not run again. The table of all runs is printed at the end, with ratios to the best peer of the same
+data set, mask and mechanism. All peers get the same cells, and are scored by `evenly.metrics.column_errors` on numbers
+as they come, without rounding.
+
+HyperImpute and miceforest take part where they are installed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import json
+import os
+import resource
+import subprocess
+import sys
+import time
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from evenly.metrics import baseline_errors, column_errors, mean_or_mode
+from evenly.paper.datasets import NAMES, DataSet, hidden_mask, load_dataset, schema
+from evenly.schema import Column
+
+Floats = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
+MECHANISMS = ("mcar", "mar", "mnar")
+LEVELS = (0.5, 0.8, 0.9)
+
+
+# --- which cells are hidden ---------------------------------------------------------------------------------------
+
+
+def hide(data: DataSet, percent: int, run: int, mechanism: str) -> Flags:
+    """Hide cells: completely at random, by the value of another column, or by the cell's own value.
+
+    In `mar` the first column that is never missing is never hidden, and the odds of every other cell to be hidden grow
+    with the rank of the row in it, from about 1/3 of the mean rate to 5/3. In `mnar` they grow so with the cell's own
+    rank.
+    """
+    if mechanism == "mcar":
+        return hidden_mask(data, percent, run)
+    rng = np.random.default_rng([run, percent, NAMES.index(data.name), MECHANISMS.index(mechanism)])
+    known = data.known
+    hidden = np.zeros(known.shape, bool)
+    driver = int(np.argmax(known.all(0)))
+    for j in range(known.shape[1]):
+        if mechanism == "mar" and j == driver:
+            continue
+        by = data.values[:, driver if mechanism == "mar" else j]
+        # Equal values share a rank, or the order of the rows would decide.
+        _, place, counts = np.unique(by, return_inverse=True, return_counts=True)
+        rank = ((np.cumsum(counts) - 0.5 * counts) / counts.sum())[place]
+        hidden[:, j] = known[:, j] & (rng.random(len(by)) < percent / 100 * (1 + 4 * rank) / 3)
+    return hidden
+
+
+# --- the peers ----------------------------------------------------------------------------------------------------
+
+
+def evenly_imputer(columns: list[Column], visible: Floats) -> tuple[Floats, Any]:
+    from evenly import Imputer, Schema
+
+    table = {column.name: visible[:, j] for j, column in enumerate(columns)}
+    import pandas as pd
+
+    imputer = Imputer(schema=Schema(columns=columns), random_state=0)
+    frame = pd.DataFrame(table)
+    imputer.fit(frame)
+    return imputer.predict_cells(frame), (imputer, frame)
+
+
+def to_classes(columns: list[Column], predicted: Floats) -> Floats:
+    """Bring numbers that stand for classes to the nearest one."""
+    for j, column in enumerate(columns):
+        if column.has_classes:
+            predicted[:, j] = np.clip(np.rint(predicted[:, j]), 0, len(column.classes or ()) - 1)
+    return predicted
+
+
+def iterative(columns: list[Column], visible: Floats) -> tuple[Floats, Any]:
+    from sklearn.experimental import enable_iterative_imputer  # noqa: F401
+    from sklearn.impute import IterativeImputer
+
+    return to_classes(columns, IterativeImputer(random_state=0).fit_transform(visible)), None
+
+
+def nearest(columns: list[Column], visible: Floats) -> tuple[Floats, Any]:
+    from sklearn.impute import KNNImputer
+
+    mean, std = np.nanmean(visible, 0), np.nanstd(visible, 0)
+    std = np.where(std > 0.0, std, 1.0)
+    filled = KNNImputer(n_neighbors=5).fit_transform((visible - mean) / std)
+    return to_classes(columns, filled * std + mean), None
+
+
+def missforest(columns: list[Column], visible: Floats, n_trees: int = 100, most: int = 10) -> tuple[Floats, Any]:
+    """Forest by forest, the columns with fewest missing cells first, until the imputed cells stop coming closer."""
+    from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+
+    gone = np.isnan(visible)
+    classes = np.array([column.has_classes for column in columns])
+    filled = np.where(gone, mean_or_mode(columns, visible, np.zeros(visible.shape, bool)), visible)
+    order = [j for j in np.argsort(gone.sum(0), kind="stable") if gone[:, j].any()]
+    last = np.array([np.inf, np.inf])
+    for _ in range(most):
+        before = filled.copy()
+        for j in order:
+            kind = RandomForestClassifier if classes[j] else RandomForestRegressor
+            forest = kind(n_trees, n_jobs=-1, random_state=0)
+            others = np.delete(filled, j, axis=1)
+            forest.fit(others[~gone[:, j]], filled[~gone[:, j], j])
+            filled[gone[:, j], j] = forest.predict(others[gone[:, j]])
+        numbers, kinds = gone & ~classes, gone & classes
+        moved = np.array(
+            [
+                ((filled - before)[numbers] ** 2).sum() / max((filled[numbers] ** 2).sum(), 1e-300),
+                (filled != before)[kinds].sum() / max(kinds.sum(), 1),
+            ]
+        )
+        active = np.array([numbers.any(), kinds.any()])
+        if (moved >= last)[active].all():
+            return before, None
+        last = moved
+    return filled, None
+
+
+def miceforest(columns: list[Column], visible: Floats) -> tuple[Floats, Any]:
+    import miceforest as mf
+    import pandas as pd
+
+    frame = pd.DataFrame({f"x{j}": visible[:, j] for j in range(visible.shape[1])})
+    for j, column in enumerate(columns):
+        if column.has_classes:
+            frame[f"x{j}"] = frame[f"x{j}"].astype("Int64").astype("category")
+    kernel = mf.ImputationKernel(frame, num_datasets=1, random_state=0, mean_match_candidates=0)
+    kernel.mice(5)
+    return kernel.complete_data(0).astype(float).to_numpy(), None
+
+
+def hyperimpute(columns: list[Column], visible: Floats) -> tuple[Floats, Any]:
+    import pandas as pd
+    from hyperimpute.plugins.imputers import Imputers
+
+    frame = pd.DataFrame(visible)
+    return to_classes(columns, np.asarray(Imputers().get("hyperimpute").fit_transform(frame), float)), None
+
+
+def average(columns: list[Column], visible: Floats) -> tuple[Floats, Any]:
+    return mean_or_mode(columns, visible, np.zeros(visible.shape, bool)), None
+
+
+PEERS: dict[str, Callable[[list[Column], Floats], tuple[Floats, Any]]] = {
+    "mean-or-mode": average,
+    "iterative": iterative,
+    "knn": nearest,
+    "miceforest": miceforest,
+    "hyperimpute": hyperimpute,
+    "missforest": missforest,
+    "evenly": evenly_imputer,
+}
+
+
+# --- one run ------------------------------------------------------------------------------------------------------
+
+
+def codes_of(data: DataSet, columns: list[Column]) -> Floats:
+    """Return values with classes as codes from 0."""
+    values = data.values.copy()
+    for j, column in enumerate(columns):
+        if column.has_classes:
+            first = data.first_codes[data.columns[j]]
+            values[:, j] -= first
+            column.classes = list(range(len(column.classes or ())))
+    return values
+
+
+def losses(column: Column, truth: Floats, predicted: Floats) -> Floats:
+    return (truth != predicted).astype(float) if column.has_classes else (truth - predicted) ** 2
+
+
+def clearly_worse(columns: list[Column], truth: Floats, predicted: Floats, hidden: Flags) -> list[str]:
+    """Name the columns that are worse than the mean or mode by more than 2 % and two bootstrap standard errors."""
+    simple = mean_or_mode(columns, truth, hidden)
+    rng = np.random.default_rng(0)
+    found = []
+    for j, column in enumerate(columns):
+        scored = hidden[:, j] & ~np.isnan(truth[:, j])
+        one, other = (losses(column, truth[scored, j], table[scored, j]) for table in (predicted, simple))
+        if not len(one) or not other.any():
+            continue
+        root = (lambda x: x) if column.has_classes else np.sqrt
+        ratio = root(one.mean()) / root(other.mean()) - 1.0
+        drawn = rng.integers(len(one), size=(200, len(one)))
+        spread = (root(one[drawn].mean(1)) / np.maximum(root(other[drawn].mean(1)), 1e-300)).std()
+        if ratio > 0.02 and ratio > 2.0 * spread:
+            found.append(f"{column.name} {ratio:+.1%}")
+    return found
+
+
+def calibration(columns: list[Column], truth: Floats, hidden: Flags, imputer: Any, frame: Any) -> dict[str, Any]:
+    """Return how many hidden numbers central intervals hold, their width, and how far class probabilities are off."""
+    found = imputer.distribution(frame)
+    rng = np.random.default_rng(0)
+    covered, widths, off = [], [], []
+    for j, column in enumerate(columns):
+        scored = hidden[:, j] & ~np.isnan(truth[:, j])
+        if column.name in imputer.bins_:
+            shares, bins = found[column.name]["probabilities"][scored], imputer.bins_[column.name]
+            away = np.abs(bins.ranks(shares, truth[scored, j], rng) - 0.5)
+            covered.append([(away <= 0.5 * level).mean() for level in LEVELS])
+            width = bins.quantiles(shares, 0.95) - bins.quantiles(shares, 0.05)
+            widths.append(width.mean() / (np.nanmax(truth[:, j]) - np.nanmin(truth[:, j])))
+        elif column.has_classes and column.name in found:
+            usual = found[column.name]
+            sure = usual["probabilities"][scored] if "probabilities" in usual else None
+            if sure is None:
+                p = usual["probability"][scored]
+                sure = np.stack([1.0 - p, p], axis=-1)
+            best, right = sure.max(1), sure.argmax(1) == truth[scored, j]
+            place = np.minimum((best * 10).astype(int), 9)
+            off.append(sum(abs((best - right)[place == k].sum()) for k in range(10)) / max(len(best), 1))
+    mean = np.mean(covered, 0).tolist() if covered else []
+    return {
+        "covered": mean,
+        "width": float(np.mean(widths)) if widths else None,
+        "class_off": off and float(np.mean(off)),
+    }
+
+
+def run(settings: dict[str, Any], folder: str | None) -> dict[str, Any]:
+    data = load_dataset(settings["dataset"], folder)
+    hidden = hide(data, settings["percent"], settings["mask"], settings["mechanism"])
+    columns = list(schema(data, hidden=hidden).columns)
+    truth = codes_of(data, columns)
+    visible = np.where(hidden, np.nan, truth)
+    begun = time.perf_counter()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        predicted, more = PEERS[settings["peer"]](columns, visible.copy())
+    seconds = time.perf_counter() - begun
+    errors = column_errors(columns, truth, predicted, hidden)
+    record = {
+        **settings,
+        "error": float(errors.mean()),
+        "errors": errors.round(6).tolist(),
+        "baseline": float(baseline_errors(columns, truth, hidden).mean()),
+        "worse": clearly_worse(columns, truth, predicted, hidden),
+        "seconds": round(seconds, 2),
+        "peak_gib": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20, 3),
+    }
+    return record | (calibration(columns, truth, hidden, *more) if more else {})
+
+
+# --- all of them --------------------------------------------------------------------------------------------------
+
+
+def numbers(text: str) -> list[int]:
+    low, _, high = text.partition("-")
+    return list(range(int(low), int(high or low) + 1))
+
+
+def report(records: list[dict[str, Any]]) -> str:
+    """Return the table of mean errors by data set and peer, with ratios of evenly to the best peer."""
+    cells: dict[tuple[str, int, str], dict[str, list[dict[str, Any]]]] = {}
+    for one in records:
+        cells.setdefault((one["mechanism"], one["percent"], one["dataset"]), {}).setdefault(one["peer"], []).append(one)
+    lines = []
+    shown = [peer for peer in PEERS if any(peer in by for by in cells.values())]
+    lines.append(
+        "| hidden | data set | masks | " + " | ".join(shown) + " | evenly / best peer | seconds, missforest / evenly |"
+    )
+    lines.append("|" + "---|" * (len(shown) + 5))
+    for (mechanism, percent, dataset), by in sorted(
+        cells.items(), key=lambda one: (MECHANISMS.index(one[0][0]), one[0])
+    ):
+        ours = {one["mask"] for one in by.get("evenly", [])}
+        common = ours or {one["mask"] for runs in by.values() for one in runs}
+        means: dict[str, float] = {}
+        for peer, runs in by.items():
+            mine = [one["error"] for one in runs if one["mask"] in common]
+            if len(mine) == len(common):
+                means[peer] = float(np.mean(mine))
+        best = min((value for peer, value in means.items() if peer != "evenly"), default=np.nan)
+        ratio = f"{means['evenly'] / best:.3f}" if "evenly" in means and np.isfinite(best) else "–"
+        seconds = {peer: np.mean([one["seconds"] for one in by[peer] if one["mask"] in common]) for peer in means}
+        times = (
+            f"{seconds['missforest']:.0f} / {seconds['evenly']:.0f}" if {"missforest", "evenly"} <= set(means) else "–"
+        )
+        row = [
+            f"**{means[p]:.4f}**"
+            if p in means and means[p] == min(means.values())
+            else f"{means[p]:.4f}"
+            if p in means
+            else "–"
+            for p in shown
+        ]
+        masks = ", ".join(map(str, sorted(common)))
+        lines.append(
+            f"| {mechanism} {percent} % | {dataset} | {masks} | " + " | ".join(row) + f" | {ratio} | {times} |"
+        )
+    return "\n".join(lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", default=os.environ.get("EVENLY_DATA"))
+    parser.add_argument("--out", type=Path, default=Path("peers.jsonl"))
+    parser.add_argument("--dataset", nargs="*", default=list(NAMES))
+    parser.add_argument("--peer", nargs="*", default=list(PEERS))
+    parser.add_argument("--masks", default="1")
+    parser.add_argument("--percents", nargs="*", type=int, default=[20])
+    parser.add_argument("--mechanism", nargs="*", default=["mcar"])
+    parser.add_argument("--one", help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.one:
+        print(json.dumps(run(json.loads(given.one), given.data)))
+        return
+    lines = given.out.read_text().splitlines() if given.out.exists() else []
+    records = [json.loads(line) for line in lines]
+    keys = ("dataset", "percent", "mask", "mechanism", "peer")
+    done = {tuple(one[key] for key in keys) for one in records}
+    installed = [p for p in given.peer if p not in ("miceforest", "hyperimpute") or importlib.util.find_spec(p)]
+    for peer in sorted(set(given.peer) - set(installed)):
+        print(f"{peer}: not installed")
+    for dataset in given.dataset:
+        for mechanism in given.mechanism:
+            for percent in given.percents:
+                for mask in numbers(given.masks):
+                    for peer in installed:
+                        settings = dict(zip(keys, (dataset, percent, mask, mechanism, peer), strict=True))
+                        if tuple(settings.values()) in done:
+                            continue
+                        command = [sys.executable, __file__, "--one", json.dumps(settings)]
+                        made = subprocess.run(
+                            [*command, *(["--data", given.data] if given.data else [])],
+                            capture_output=True,
+                            text=True,
+                            check=False,
+                        )
+                        if made.returncode:
+                            print(*settings.values(), "failed:", made.stderr.strip().splitlines()[-1], flush=True)
+                            continue
+                        record = json.loads(made.stdout.splitlines()[-1])
+                        records.append(record)
+                        with given.out.open("a") as file:
+                            file.write(json.dumps(record) + "\n")
+                        print(
+                            *settings.values(),
+                            f"error {record['error']:.4f} (mean or mode {record['baseline']:.4f}), "
+                            f"{record['seconds']:.0f} s, {record['peak_gib']:.2f} GiB",
+                            *(
+                                f"covered {[round(x, 3) for x in record['covered']]}"
+                                for _ in "x"
+                                if "covered" in record
+                            ),
+                            f"worse than mean or mode: {record['worse']}" if record["worse"] else "",
+                            flush=True,
+                        )
+    print(report(records))
+
+
+if __name__ == "__main__":
+    main()

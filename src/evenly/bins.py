@@ -1,0 +1,155 @@
+"""A number by the bin that it lies in: a distribution that fits zeros, rounded values, bounds and heavy tails alike."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from evenly.tables import Floats
+
+N_QUANTILES = 32
+"""Bins of equal shares of the cells, where they are many enough."""
+N_WIDTHS = 16
+"""Bins of equal width beside them: squared errors are made in the tails, where equal shares are coarse."""
+CELLS_A_BIN = 10
+SIZES = (4, 8, 16, 32, 48, 64)
+"""Columns with about as many bins are computed together: their numbers are rounded up to these."""
+
+
+@dataclass(frozen=True)
+class Bins:
+    """The bins of one column, from low to high. Inside of a bin the distribution is uniform; one value is an atom.
+
+    Attributes
+    ----------
+    low, high : sequences of float
+        The smallest and the largest observed value in each bin, both inside.
+    mean : sequence of float
+        Of the observed values in each.
+    share : sequence of float
+        Of the observed values that lie in each.
+    whole : bool
+        Whether all values are whole numbers: inside of a bin, each of them is as probable.
+    """
+
+    low: Sequence[float]
+    high: Sequence[float]
+    mean: Sequence[float]
+    share: Sequence[float]
+    whole: bool = False
+
+    def __len__(self) -> int:
+        return len(self.low)
+
+    @cached_property
+    def _arrays(self) -> tuple[Floats, Floats, Floats, Floats]:
+        low, high, mean, share = (np.asarray(part, np.float64) for part in (self.low, self.high, self.mean, self.share))
+        return low, high, mean, share
+
+    @property
+    def padded(self) -> int:
+        """Number of classes of the categorical that stands for them."""
+        return next((size for size in SIZES if size >= len(self)), len(self))
+
+    @property
+    def _widths(self) -> Floats:
+        low, high, _, _ = self._arrays
+        return high - low + 1.0 if self.whole else high - low
+
+    def codes(self, values: Floats) -> Floats:
+        """Return the bin of each value; beyond the ends, the last one there. NaN stays."""
+        found = np.minimum(np.searchsorted(self._arrays[1], values, side="left"), len(self) - 1)
+        return np.where(np.isnan(values), np.nan, found)
+
+    def means(self, probabilities: Floats) -> Floats:
+        """Return the mean of each distribution (bins along the last axis)."""
+        return np.asarray(probabilities @ self._arrays[2])
+
+    def stds(self, probabilities: Floats) -> Floats:
+        """Return the standard deviation of each distribution."""
+        low, high, mean, _ = self._arrays
+        unit = max(float(np.abs(low[0])), float(np.abs(high[-1])), 1e-300)
+        inside = (self._widths / unit) ** 2 / 12.0
+        second = probabilities @ ((mean / unit) ** 2 + inside)
+        return np.asarray(unit * np.sqrt(np.maximum(second - (probabilities @ (mean / unit)) ** 2, 0.0)))
+
+    def quantiles(self, probabilities: Floats, level: float | Floats) -> Floats:
+        """Return the quantile of each distribution; a level for all, or one for each.
+
+        Examples
+        --------
+        >>> bins = make_bins(np.array([0.0, 0.0, 1.0, 2.0, 3.0]), n_quantiles=2, n_widths=0)
+        >>> list(bins.low), list(bins.high)
+        ([0.0, 1.0, 2.0], [0.0, 1.0, 3.0])
+        >>> bins.quantiles(np.array([[0.5, 0.0, 0.5]]), 0.4), bins.quantiles(np.array([[0.5, 0.0, 0.5]]), 0.9)
+        (array([0.]), array([3.]))
+        """
+        low, high, _, _ = self._arrays
+        total = np.cumsum(probabilities, axis=-1)
+        level = np.broadcast_to(np.asarray(level, np.float64), probabilities.shape[:-1]) * total[..., -1]
+        at = np.minimum((total < level[..., None]).sum(-1), len(self) - 1)
+        own = np.take_along_axis(probabilities, at[..., None], -1)[..., 0]
+        before = np.take_along_axis(total, at[..., None], -1)[..., 0] - own
+        place = np.clip((level - before) / np.maximum(own, 1e-300), 0.0, 1.0)
+        if self.whole:
+            return np.asarray(np.minimum(low[at] + np.floor(place * self._widths[at]), high[at]))
+        return np.asarray((1.0 - place) * low[at] + place * high[at])
+
+    def ranks(self, probabilities: Floats, values: Floats, rng: np.random.Generator) -> Floats:
+        """Return the randomized probability integral transform: uniform if the values follow the distributions.
+
+        An atom's mass is spread evenly by the draw, so that zeros and whole numbers count fairly.
+        """
+        low, high, _, _ = self._arrays
+        at = self.codes(values).astype(np.intp)
+        own = np.take_along_axis(probabilities, at[..., None], -1)[..., 0]
+        before = np.take_along_axis(np.cumsum(probabilities, axis=-1), at[..., None], -1)[..., 0] - own
+        widths = self._widths[at]
+        drawn = rng.random(at.shape)
+        inside = np.clip(values, low[at], high[at]) - low[at]
+        if self.whole:
+            place = (np.floor(inside) + drawn) / widths
+        else:
+            place = np.where(widths > 0.0, inside / np.where(widths > 0.0, widths, 1.0), drawn)
+        return np.asarray(np.clip(before + own * place, 0.0, 1.0))
+
+    def log_density(self, probabilities: Floats, values: Floats) -> Floats:
+        """Return the log of the density, or of the probability where a bin is one value or the numbers are whole."""
+        gone = np.isnan(values)
+        at = self.codes(np.where(gone, self.low[0], values)).astype(np.intp)
+        own = np.take_along_axis(probabilities, at[..., None], -1)[..., 0]
+        widths = self._widths[at]
+        found = np.log(np.maximum(own, 1e-12)) - np.log(np.where(widths > 0.0, widths, 1.0))
+        return np.where(gone, np.nan, found)
+
+    @classmethod
+    def from_plain(cls, plain: Mapping[str, Any]) -> Bins:
+        """Return bins from what a file holds."""
+        return cls(**plain)
+
+
+def make_bins(values: npt.NDArray[np.float64], n_quantiles: int = N_QUANTILES, n_widths: int = N_WIDTHS) -> Bins:
+    """Cut the observed values of a column into bins of equal shares and, for its tails, of equal widths.
+
+    A value that is frequent gets a bin of its own.
+    """
+    values = np.sort(values)
+    n = len(values)
+    shares = values[np.ceil(np.linspace(0.0, 1.0, n_quantiles + 1) * n).astype(int).clip(1, n) - 1]
+    inner = np.linspace(0.0, 1.0, n_widths + 1)[1:-1]
+    widths = values[np.searchsorted(values, (1.0 - inner) * values[0] + inner * values[-1])]
+    ends = np.unique(np.concatenate([shares, widths]))
+    last = np.searchsorted(values, ends, side="right")
+    first = np.concatenate([[0], last[:-1]])
+    unit = max(abs(float(values[0])), abs(float(values[-1])), 1e-300)
+    sums = np.concatenate([[0.0], np.cumsum(values / unit)])
+    low = values[first]
+    # A sum of many may round past the ends of a bin.
+    mean = np.clip(unit * ((sums[last] - sums[first]) / (last - first)), low, ends)
+    whole = bool((values == np.rint(values)).all())
+    return Bins(low.tolist(), ends.tolist(), mean.tolist(), ((last - first) / n).tolist(), whole)

@@ -1,0 +1,121 @@
+"""Bins: they hold every value, keep mean and spread, and their distribution is what the definitions say."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from evenly.bins import Bins, make_bins
+
+RNG = np.random.default_rng(0)
+COLUMNS = {
+    "smooth": RNG.normal(3.0, 2.0, 3000),
+    "zeros and a heavy tail": np.where(RNG.random(3000) < 0.6, 0.0, RNG.lognormal(0.0, 2.0, 3000)),
+    "rounded": RNG.normal(50.0, 9.0, 3000).round(),
+    "counts": RNG.poisson(2.0, 3000).astype(float),
+    "few cells": np.array([1.0, 5.0, 2.0]),
+    "two values": np.array([0.0, 1.0, 1.0, 0.0]),
+    "huge": RNG.normal(size=200) * 1e300,
+    "tiny": RNG.normal(size=200) * 1e-300,
+    "far": 1e9 + RNG.normal(size=500),
+}
+
+
+@pytest.fixture(params=list(COLUMNS))
+def column(request) -> np.ndarray:
+    return COLUMNS[request.param]
+
+
+def shares(bins: Bins, n: int) -> np.ndarray:
+    return np.tile(bins.share, (n, 1))
+
+
+def test_bins_partition_the_observed_values(column):
+    bins = make_bins(column)
+    codes = bins.codes(column).astype(int)
+    low, high = np.array(bins.low), np.array(bins.high)
+    assert ((low[codes] <= column) & (column <= high[codes])).all()
+    assert (high[:-1] < low[1:]).all()
+    np.testing.assert_allclose(np.bincount(codes, minlength=len(bins)) / len(column), bins.share)
+    assert len(bins) <= bins.padded
+
+
+def test_the_columns_own_shares_give_back_its_mean(column):
+    bins = make_bins(column)
+    unit = np.abs(column).max()
+    np.testing.assert_allclose(bins.means(shares(bins, 1))[0] / unit, (column / unit).mean(), atol=1e-12)
+
+
+def test_quantiles_of_the_columns_own_shares_are_near_its_own(column):
+    bins = make_bins(column)
+    for level in (0.05, 0.3, 0.5, 0.9):
+        found = bins.quantiles(shares(bins, 1), level)[0]
+        # The quantile lies in the bin of the true one: bins are known only up to their ends.
+        at = int(bins.codes(np.array([np.quantile(column, level, method="inverted_cdf")]))[0])
+        assert bins.low[max(at - 1, 0)] <= found <= bins.high[min(at + 1, len(bins) - 1)]
+    assert bins.quantiles(shares(bins, 1), 0.0)[0] == column.min()
+    assert bins.quantiles(shares(bins, 1), 1.0)[0] == column.max()
+
+
+def test_ranks_of_draws_are_uniform_and_quantiles_undo_them(column):
+    bins, n = make_bins(column), 4000
+    rng = np.random.default_rng(1)
+    probabilities = rng.dirichlet(np.ones(len(bins)), n)
+    drawn = bins.quantiles(probabilities, rng.random(n))
+    assert stats.kstest(bins.ranks(probabilities, drawn, rng), "uniform").pvalue > 1e-3
+    if bins.whole:
+        assert (drawn == np.rint(drawn)).all()
+
+
+def test_a_wrong_distribution_has_ranks_that_are_not_uniform():
+    column = COLUMNS["smooth"]
+    bins = make_bins(column)
+    narrow = np.zeros((len(column), len(bins)))
+    narrow[:, len(bins) // 2] = 1.0
+    ranks = bins.ranks(narrow, column, np.random.default_rng(0))
+    assert stats.kstest(ranks, "uniform").pvalue < 1e-6
+
+
+@pytest.mark.parametrize("name", ["smooth", "zeros and a heavy tail", "counts", "rounded"])
+def test_the_density_sums_to_one(name):
+    bins = make_bins(COLUMNS[name])
+    probabilities = np.random.default_rng(2).dirichlet(np.ones(len(bins)))
+    total = 0.0
+    for low, high in zip(bins.low, bins.high, strict=True):
+        if bins.whole:
+            at = np.arange(low, high + 1.0)
+            total += np.exp(bins.log_density(np.tile(probabilities, (len(at), 1)), at)).sum()
+        else:
+            density = np.exp(bins.log_density(probabilities[None], np.array([0.5 * (low + high)])))[0]
+            total += density * (high - low) if high > low else density
+    assert total == pytest.approx(1.0, abs=1e-9)
+
+
+def test_the_spread_is_that_of_draws():
+    bins = make_bins(COLUMNS["zeros and a heavy tail"])
+    probabilities = np.tile(np.random.default_rng(3).dirichlet(np.ones(len(bins))), (200_000, 1))
+    drawn = bins.quantiles(probabilities, np.random.default_rng(4).random(200_000))
+    # Uniform inside of a bin, around its middle rather than its mean: the widest of them tells how far apart.
+    assert bins.stds(probabilities[:1])[0] == pytest.approx(drawn.std(), rel=0.05)
+
+
+def test_missing_values_stay_missing_and_values_beyond_the_ends_fall_into_the_last_bins():
+    bins = make_bins(COLUMNS["smooth"])
+    codes = bins.codes(np.array([np.nan, -1e9, 1e9]))
+    assert np.isnan(codes[0])
+    assert codes[1:].tolist() == [0.0, len(bins) - 1.0]
+    assert np.isnan(bins.log_density(shares(bins, 1), np.array([np.nan])))[0]
+
+
+def test_a_frequent_value_is_a_bin_of_its_own():
+    bins = make_bins(COLUMNS["zeros and a heavy tail"])
+    assert (bins.low[0], bins.high[0]) == (0.0, 0.0)
+    assert bins.share[0] == pytest.approx((COLUMNS["zeros and a heavy tail"] == 0.0).mean())
+
+
+def test_bins_come_back_from_what_a_file_holds():
+    from dataclasses import asdict
+
+    bins = make_bins(COLUMNS["counts"])
+    assert Bins.from_plain(asdict(bins)) == bins

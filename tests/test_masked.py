@@ -1,0 +1,395 @@
+"""The masked model: what it hides, what it learns, what its distributions mean, and what it holds out."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from evenly import EvenlyWarning, Imputer, TableError, imputation_error
+from evenly.features import balancing_weights, constant_naturals, describe, lay_out
+from evenly.held_out import hold_out, make_judge, settle
+from evenly.likelihoods import BERNOULLI, NORMAL, UNIT_NORMAL, get_likelihood
+from evenly.models import MODELS, bbvi
+from evenly.models.masked import Masked
+from evenly.scaler import LipschitzScaler
+from evenly.smoothness import scaled_smoothness
+from evenly.tables import open_table
+
+LAYOUT = bbvi.Layout((UNIT_NORMAL, get_likelihood("categorical", 4), BERNOULLI), (0, 0, 1), (0, 1), (0,))
+
+
+def two_columns(n: int = 400, seed: int = 0) -> bbvi.Data:
+    """A number and a yes or no that goes with it."""
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=n)
+    yes = (x > 0.0).astype(float)
+    mask = np.ones((n, 3), bool)
+    mask[: n // 10, :2] = False
+    targets = np.column_stack([x, np.digitize(x, [-1.0, 0.0, 1.0]), yes]).astype(np.float32)
+    inputs = np.column_stack([x, (yes - yes.mean()) / yes.std()]).astype(np.float32)
+    return bbvi.Data(jnp.asarray(np.where(mask[:, [0, 2]], inputs, 0.0)), jnp.asarray(targets), jnp.asarray(mask))
+
+
+def linked_table(n: int = 1500, seed: int = 0) -> pd.DataFrame:
+    """Columns that say much about each other; a fifth of the cells is missing."""
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=n)
+    table = pd.DataFrame(
+        {
+            "x": x,
+            "double": 2.0 * x + 0.3 * rng.normal(size=n),
+            "amount": np.where(rng.random(n) < 0.4, 0.0, np.exp(x + 0.3 * rng.normal(size=n))),
+            "visits": rng.poisson(np.exp(0.5 * x)).astype(float),
+            "sign": np.where(x + 0.2 * rng.normal(size=n) > 0.0, "plus", "minus"),
+        }
+    )
+    return table
+
+
+def hide(table: pd.DataFrame, share: float = 0.2, seed: int = 1) -> tuple[pd.DataFrame, np.ndarray]:
+    hidden = np.random.default_rng(seed).random(table.shape) < share
+    return table.mask(hidden), hidden
+
+
+@pytest.fixture(scope="module")
+def learned() -> tuple[Imputer, pd.DataFrame, pd.DataFrame, np.ndarray]:
+    table = linked_table()
+    holed, hidden = hide(table)
+    imputer = Imputer(epochs=60, hidden_size=64, n_networks=1, random_state=0).fit(holed)
+    return imputer, table, holed, hidden
+
+
+# --- the model ---
+
+
+def test_hidden_and_visible_cells_are_the_observed_ones_and_the_weight_makes_up_for_the_rest():
+    mask = two_columns(20_000).mask
+    visible, hidden, weight = bbvi.hide_cells(jax.random.key(0), LAYOUT, mask)
+    observed = mask[:, LAYOUT.first_features]
+    hidden_columns = hidden[:, LAYOUT.first_features]
+    assert bool((visible ^ hidden_columns == observed).all())
+    assert not bool((visible & hidden_columns).any())
+    assert bool((hidden[:, 0] == hidden[:, 1]).all())  # both features of a column
+    assert float(weight * hidden_columns.sum() / observed.sum()) == pytest.approx(1.0, abs=0.02)
+
+
+def test_hidden_cells_cannot_be_seen():
+    """What a network says about a row does not change with a cell that it is not shown."""
+    model, data = Masked(8), two_columns(20)
+    shared, _ = model.init(jax.random.key(0), LAYOUT, data)
+    shared["last"]["weight"] = jax.random.normal(jax.random.key(1), shared["last"]["weight"].shape)
+    dark = data._replace(mask=data.mask.at[:, :2].set(False))
+    changed = dark._replace(inputs=dark.inputs.at[:, 0].add(3.0))
+    raw = [
+        model.predict(shared, {}, None, LAYOUT, one)
+        for one in (dark, changed, data, data._replace(inputs=changed.inputs))
+    ]
+    np.testing.assert_array_equal(raw[0], raw[1])
+    assert not np.allclose(raw[2][5:], raw[3][5:])
+
+
+def test_it_starts_from_what_each_column_is_alone():
+    model, data = Masked(8), two_columns()
+    shared, _ = model.init(jax.random.key(0), LAYOUT, data)
+    shared["last"]["weight"] = jnp.zeros_like(shared["last"]["weight"])
+    raw = model.predict(shared, {}, None, LAYOUT, data)
+    normal, bins, yes = LAYOUT.by_feature(LAYOUT.natural(raw))
+    seen = np.asarray(data.mask[:, 0])
+    assert float(normal[0, 0]) == pytest.approx(float(data.targets[seen, 0].mean()), abs=1e-6)
+    counts = np.bincount(np.asarray(data.targets[seen, 1]).astype(int), minlength=4) + 0.5
+    np.testing.assert_allclose(jax.nn.softmax(bins[0]), counts / counts.sum(), rtol=1e-5)
+    assert float(jax.nn.sigmoid(yes[0, 0])) == pytest.approx(float(data.targets[:, 2].mean()), abs=1e-6)
+
+
+def test_the_learning_rate_rises_and_falls():
+    model = Masked()
+    rates = [float(model.schedule(jnp.asarray(progress))) for progress in np.linspace(0.0, 1.0, 101)]
+    top = int(np.argmax(rates))
+    assert rates[0] == 0.0
+    assert rates[top] == pytest.approx(1.0, abs=1e-3)
+    assert (np.diff(rates[top:]) < 0.0).all()
+    assert rates[-1] == pytest.approx(0.01, abs=1e-6)
+    assert [float(MODELS[name]().schedule(jnp.asarray(0.5))) for name in ("mixture", "factorization", "vae")] == [
+        1.0
+    ] * 3
+
+
+def test_weight_decay_touches_weights_only():
+    data = two_columns(64)
+    model = Masked(8)
+    state = bbvi.start(model, LAYOUT, data, jax.random.key(0), 1e-2, 100.0)
+    state = state._replace(shared_moments=state.shared_moments._replace(count=jnp.asarray(50)))
+    zero = state._replace(weights=jnp.zeros(2))  # no gradient at all: what moves is the decay
+    after, _ = bbvi.step(model, LAYOUT, data, zero, jnp.arange(64))
+    rate = 1e-2 * float(model.schedule(jnp.asarray(0.5)))
+    weight = state.shared["first"]["weight"]
+    np.testing.assert_allclose(after.shared["first"]["weight"], weight * (1.0 - rate * model.weight_decay), rtol=1e-5)
+    np.testing.assert_array_equal(after.shared["knots"], state.shared["knots"])
+    np.testing.assert_array_equal(after.shared["last"]["bias"], state.shared["last"]["bias"])
+
+
+def test_weights_weigh_the_columns_gradients():
+    data, model = two_columns(64), MODELS["vae"](2, 8)
+    shared, local = model.init(jax.random.key(0), LAYOUT, data)
+
+    def gradient(weights: list[float]) -> np.ndarray:
+        loss = lambda one: bbvi.objective(  # noqa: E731
+            model, LAYOUT, 64, one, local, jax.random.key(1), data, jnp.zeros(()), jnp.asarray(weights)
+        )[0]
+        return np.concatenate([np.ravel(leaf) for leaf in jax.tree.leaves(jax.grad(loss)(shared))])
+
+    both, first, second, none = (gradient(w) for w in ([1.0, 1.0], [1.0, 0.0], [0.0, 1.0], [0.0, 0.0]))
+    np.testing.assert_allclose(first + second - none, both, atol=1e-5)
+    np.testing.assert_allclose(gradient([3.0, 1.0]), 3.0 * (first - none) + second, rtol=1e-3, atol=1e-4)
+
+
+def test_the_vae_learns_from_hidden_cells_too():
+    data = two_columns()
+    for masked in (False, True):
+        model = MODELS["vae"](2, 32, masked)
+        state = bbvi.start(model, LAYOUT, data, jax.random.key(0), 1e-3)
+        state, _ = bbvi.train(model, LAYOUT, data, state, epochs=60, batch_size=64)
+        dark = data._replace(mask=data.mask.at[:, 2].set(False), inputs=data.inputs.at[:, 1].set(0.0))
+        raw = model.predict(state.shared, {}, None, LAYOUT, dark)
+        right = (np.asarray(LAYOUT.by_feature(LAYOUT.natural(raw))[2][:, 0]) > 0) == (
+            np.asarray(data.targets[:, 2]) > 0.5
+        )
+        seen = np.asarray(data.mask[:, 0])
+        assert right[seen].mean() > (0.9 if masked else 0.5)
+
+
+# --- balance ---
+
+
+def test_weighted_columns_are_equally_smooth():
+    holed, _ = hide(linked_table())
+    scaler = LipschitzScaler("lip-none", random_state=0).fit(holed)
+    opened = open_table(holed)
+    values = [one.encode(cells)[0] for one, cells in zip(scaler.columns_, opened.columns, strict=True)]
+    parts = [describe(one, own, binned=True) for one, own in zip(scaler.columns_, values, strict=True)]
+    weights = balancing_weights(scaler.columns_, parts)
+    layout = lay_out(scaler.columns_, parts)
+    naturals = [
+        one for fitted, part in zip(scaler.columns_, parts, strict=True) for one in constant_naturals(fitted, part)
+    ]
+    smoothness = np.zeros(layout.n_columns)
+    for family, column, natural in zip(layout.likelihoods, layout.columns, naturals, strict=True):
+        # By finite differences of the log-partition, not by `fisher`.
+        at, step, n = np.asarray(natural, np.float64), 1e-3, len(natural)
+        for i in range(n):
+            for j in range(n):
+                e, f = np.eye(n)[i] * step, np.eye(n)[j] * step
+                a = [float(family.log_partition(at + u + v)) for u, v in ((e, f), (e, -f), (-e, f), (-e, -f))]
+                smoothness[column] += abs(a[0] - a[1] - a[2] + a[3]) / (4.0 * step * step)
+    weighted = weights * smoothness
+    inside = (weights > 0.25) & (weights < 4.0)
+    assert inside.sum() >= 3
+    np.testing.assert_allclose(weighted[inside], weighted[inside][0], rtol=1e-3)
+
+
+def test_the_smoothness_of_a_unit_normal_never_changes():
+    assert [scaled_smoothness(UNIT_NORMAL, np.array([mean]), 1.0) for mean in (-1e3, 0.0, 5.0)] == [1.0] * 3
+    narrow, wide = (scaled_smoothness(NORMAL, NORMAL.to_natural(np.array([0.0, std])), 1.0) for std in (0.1, 10.0))
+    assert wide / narrow > 1e4  # whereas that of a normal goes with its spread
+
+
+# --- held-out cells ---
+
+
+def test_a_share_of_every_columns_observed_cells_is_held_out():
+    observed = np.random.default_rng(0).random((5000, 3)) < 0.7
+    observed[:, 2] = False
+    observed[:5, 2] = True
+    held = hold_out(observed, np.random.default_rng(1))
+    assert not (held & ~observed).any()
+    np.testing.assert_allclose(held[:, :2].sum(0) / observed[:, :2].sum(0), 0.05, atol=1e-3)
+    assert held[:, 2].sum() == 0  # too few to give any away
+
+
+def test_held_out_cells_are_neither_shown_nor_trained_on():
+    """Whatever their values are, training comes to the same network."""
+    holed, _ = hide(linked_table(300))
+    seen: list[bbvi.Data] = []
+
+    def spy(*args, data, **settings):
+        seen.append(data)
+        return fit_model(*args, data=data, **settings)
+
+    from evenly.models.bbvi import fit_model
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("evenly.imputer.fit_model", spy)
+        Imputer(epochs=1, hidden_size=8, n_networks=2, random_state=0).fit(holed)
+    observed = int(holed.notna().to_numpy().sum())
+    first, second = (np.asarray(data.mask[:, [0, 2, 4, 6, 8]]) for data in seen)
+    assert 0.85 * observed < first.sum() < observed
+    assert not np.array_equal(first, second)  # each network gives other cells away
+
+
+def test_the_judge_prefers_parameters_that_predict():
+    data, model = two_columns(), Masked(16)
+    held = hold_out(np.asarray(data.mask[:, LAYOUT.first_features]), np.random.default_rng(0))
+    shown = data._replace(mask=data.mask & ~held[:, np.array(LAYOUT.columns)])
+    judge = make_judge(model, LAYOUT, shown, held)
+    assert judge is not None
+    shared, history, _ = bbvi.fit_model(model, LAYOUT, shown, 0, 1e-2, epochs=40, batch_size=64, judge=judge)
+    begun = bbvi.start(model, LAYOUT, shown, jax.random.key(0), 1e-2).shared
+    assert judge(shared) > judge(begun) + 0.1
+    assert judge(jax.tree.map(lambda leaf: leaf * np.nan, begun)) == -np.inf
+    assert make_judge(model, LAYOUT, data, np.zeros_like(held)) is None
+    assert len(history.elbo) <= 40
+
+
+def test_a_model_that_knows_nothing_is_not_trusted():
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"x": rng.normal(size=400), "c": rng.choice(["a", "b"], 400, p=[0.7, 0.3])})
+    scaler = LipschitzScaler("lip-none").fit(table)
+    opened = open_table(table)
+    number, classes = scaler.columns_
+    x, codes = number.encode(opened.columns[0])[0], classes.encode(opened.columns[1])[0]
+    part = describe(number, x, binned=True)
+    assert part.bins is not None
+    noise = (rng.permutation(x) - part.mean)[:, None] * part.scale
+    bins = np.tile(np.log(np.asarray(part.bins.share)), (400, 1))
+    padded = np.pad(bins, ((0, 0), (0, part.bins.padded - len(part.bins))), constant_values=-30.0)
+    lost = settle(number, part, x, [noise, padded])
+    assert lost.blend == 1.0 or lost.trust < 0.3
+    right = settle(number, part, x, [(x - part.mean)[:, None] * part.scale, padded])
+    assert (right.blend, right.trust) == (0.0, pytest.approx(1.0))
+    part = describe(classes, codes)
+    wrong = settle(classes, part, codes, [(1.0 - 2.0 * codes)[:, None] * 5.0])
+    assert wrong.trust == 0.0
+    assert settle(classes, part, codes, [(2.0 * codes - 1.0)[:, None] * 5.0]).trust == 1.0
+
+
+# --- the imputer ---
+
+
+def test_masked_is_the_default_and_the_papers_model_that_of_its_preset():
+    assert Imputer()._model_name == "masked"
+    assert Imputer(preset="paper")._model_name == "vae"
+
+
+def test_it_learns_what_columns_say_about_each_other(learned):
+    imputer, table, holed, hidden = learned
+    errors = imputation_error(table, imputer.transform(holed), hidden).set_index("column")
+    # What is left of `double` given x is 0.3 of 2; x is missing in a fifth of the rows, where little is known.
+    assert errors.loc["double", "normalized"] < 0.6
+    assert errors.loc["x", "normalized"] < 0.6
+    assert errors.loc["sign", "normalized"] < 0.6
+    assert (errors["normalized"] < 1.02).all()
+
+
+def test_intervals_hold_as_many_cells_as_they_say(learned):
+    imputer, table, holed, hidden = learned
+    for level in (0.5, 0.9):
+        low, high = imputer.interval(holed, level)
+        held = []
+        for name in ("x", "double"):  # continuous: an atom would be held more often than said
+            cells = hidden[:, list(table).index(name)]
+            held.append(table[name].between(low[name], high[name])[cells].mean())
+            assert (low[name] <= high[name]).all()
+        assert np.mean(held) == pytest.approx(level, abs=0.08)
+        assert low["sign"].equals(high["sign"])
+        pd.testing.assert_frame_equal(low.where(holed.notna()), holed)
+    with pytest.raises(TableError, match="level"):
+        imputer.interval(holed, 1.5)
+
+
+def test_intervals_of_the_papers_models_come_from_draws():
+    holed, _ = hide(linked_table(100))
+    imputer = Imputer("mixture", "std-none", epochs=2, random_state=0).fit(holed)
+    low, high = imputer.interval(holed, 0.8)
+    gone = holed["x"].isna()
+    assert (low["x"] <= high["x"]).all()
+    assert (low["x"] < high["x"])[gone].mean() > 0.9
+    assert low["sign"].equals(high["sign"])
+
+
+def test_samples_keep_what_columns_say_about_each_other(learned):
+    """Drawn one after the other, a row's missing cells go together, as the columns do; drawn each alone they do not."""
+    imputer, _, holed, _ = learned
+    both = holed.copy()
+    both.loc[:399, ["x", "double"]] = np.nan
+    drawn = imputer.sample(both, 2)
+    for one in drawn:
+        slope = stats.linregress(one["x"][:400], one["double"][:400]).slope
+        assert slope == pytest.approx(2.0, abs=0.5)
+        assert one["visits"].eq(one["visits"].round()).all()
+    assert not drawn[0].equals(drawn[1])
+
+
+def test_whole_numbers_in_float_columns_get_their_mean_and_integers_stay_integers():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=300)
+    counts = rng.poisson(np.exp(1.0 + 0.5 * x)).astype(float)
+    counts[:60] = np.nan
+    floats = pd.DataFrame({"x": x, "n": counts})
+    settings = {"epochs": 5, "hidden_size": 16, "n_networks": 1, "random_state": 0}
+    full = Imputer(**settings).fit_transform(floats)
+    assert (full["n"] != full["n"].round())[:60].any()
+    integers = Imputer(**settings).fit_transform(floats.astype({"n": "Int64"}))
+    assert integers["n"].dtype == "Int64"
+    assert (integers["n"][:60] - full["n"][:60].round()).abs().max() <= 1
+    median = Imputer(estimate="median", **settings).fit_transform(floats)
+    assert median["n"].eq(median["n"].round()).all()
+
+
+def test_several_networks_are_averaged(learned):
+    _, _, holed, _ = learned
+    imputer = Imputer(epochs=1, hidden_size=8, n_networks=3, random_state=0).fit(holed)
+    assert len(imputer._networks) == 3
+    together = imputer.distribution(holed)["sign"]["probability"]
+    alone = []
+    for network in imputer._networks:
+        imputer._networks = [network]
+        alone.append(imputer.distribution(holed)["sign"]["probability"])
+    np.testing.assert_allclose(together, np.mean(alone, 0), rtol=1e-6)
+    assert not np.allclose(alone[0], alone[1])
+
+
+def test_a_declared_likelihood_is_used():
+    holed, _ = hide(linked_table(200))
+    imputer = Imputer(likelihoods={"x": "normal"}, epochs=1, hidden_size=8, random_state=0).fit(holed)
+    assert "x" not in imputer.bins_
+    assert set(imputer.distribution(holed)["x"]) == {"mean", "std"}
+    assert "double" in imputer.bins_
+    low, high = imputer.interval(holed)
+    assert (low["x"] < high["x"])[holed["x"].isna()].all()
+
+
+def test_columns_far_from_zero_are_learned():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=400)
+    table = pd.DataFrame({"year": 1e9 + x, "y": x + 0.1 * rng.normal(size=400)})
+    holed, hidden = hide(table)
+    full = Imputer(epochs=60, hidden_size=32, n_networks=1, random_state=0).fit_transform(holed)
+    cells = hidden[:, 0] & ~hidden[:, 1]
+    assert np.corrcoef(full["year"][cells] - 1e9, table["year"][cells] - 1e9)[0, 1] > 0.9
+
+
+def test_a_small_table_of_noise_is_not_made_worse_than_the_mean():
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(rng.normal(size=(200, 4)), columns=list("abcd"))
+    table["e"] = rng.choice(["u", "v"], 200, p=[0.7, 0.3])
+    holed, hidden = hide(table)
+    errors = imputation_error(table, Imputer(epochs=40, hidden_size=32, random_state=0).fit_transform(holed), hidden)
+    assert errors["normalized"].mean() < 1.05
+
+
+def test_a_row_without_any_cell_is_filled(learned):
+    imputer, _, holed, _ = learned
+    empty = pd.DataFrame({name: pd.Series([None], dtype=holed[name].dtype) for name in holed})
+    full = imputer.transform(empty)
+    assert not full.isna().any(axis=None)
+    assert not imputer.sample(empty, 1)[0].isna().any(axis=None)
+
+
+def test_one_row_and_a_column_of_one_value():
+    table = pd.DataFrame({"a": [1.0], "b": [2.0]})
+    with pytest.warns(EvenlyWarning):
+        assert Imputer(epochs=1, random_state=0).fit_transform(table).equals(table)
