@@ -35,7 +35,7 @@ ORDER = [
     "features",
     "held_out",
     "imputer",
-    "pool",
+    "pooling",
     "plots",
     "paper",
     "cli",
@@ -63,7 +63,7 @@ ALLOWED = {
     "bins": {"numpy"},
     "held_out": {"numpy"},
     "imputer": {"numpy", "sklearn"},
-    "pool": {"numpy", "scipy"},
+    "pooling": {"numpy", "scipy"},
     "plots": {"numpy"},
     "cli": {"typer", "rich"},
 }

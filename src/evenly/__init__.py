@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from evenly.likelihoods import Likelihood, Support, get_likelihood
     from evenly.metrics import imputation_error
     from evenly.plots import plot_smoothness
-    from evenly.pool import pool
+    from evenly.pooling import pool
     from evenly.scaler import LipschitzScaler
     from evenly.schema import Column, Schema, infer_schema
     from evenly.smoothness import ball_smoothness, smoothness_at
@@ -28,7 +28,7 @@ _ROOMS = {
     "likelihoods": ("Likelihood", "Support", "get_likelihood"),
     "metrics": ("imputation_error",),
     "plots": ("plot_smoothness",),
-    "pool": ("pool",),
+    "pooling": ("pool",),
     "scaler": ("LipschitzScaler",),
     "schema": ("Column", "Schema", "infer_schema"),
     "smoothness": ("ball_smoothness", "smoothness_at"),

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-import subprocess
-import sys
 from fractions import Fraction as F
 
 import numpy as np
@@ -326,10 +324,3 @@ def test_bad_settings_are_named(settings, message):
 
 
 # --- the name -----------------------------------------------------------------------------------------------------
-
-
-def test_the_name_can_be_called_although_its_room_was_imported():
-    """The room has the function's name; importing the room first puts it where the function would be."""
-    code = "import evenly.pool; print(evenly.pool([(1.0, 2.0), (2.0, 2.0), (3.0, 2.0)]).estimate)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert (done.stdout.strip(), done.stderr) == ("2.0", "")

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import math
 import numbers
-import sys
 import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -246,15 +244,3 @@ def _as(like: Any, values: Floats) -> Any:
     if np.ndim(values) == 0:
         return float(values)
     return values if like is None else type(like)(values, index=like.index)
-
-
-class _Room(ModuleType):
-    """A room that can be called.
-
-    `evenly.pool` is the function, until someone imports the room of this name, which Python then puts in its place.
-    """
-
-    __call__ = staticmethod(pool)
-
-
-sys.modules[__name__].__class__ = _Room
