@@ -1,9 +1,9 @@
 """What balance brings under masked training: the same network with columns scaled by each method, and unscaled.
 
 Run: python benchmarks/balance.py [--data DIR] [--out FILE] [--dataset wine ...]. Under `lip` the log-likelihoods of all
-columns are weighted to the same smoothness; under the others they are not, and the squared error of a number is in units of its
-standard deviation, its largest distance from the mean, its quartiles, or its own (`none`). Mask 1, 20 % hidden, honest
-error; each run is a line of FILE, and what FILE has is not run again.
+columns are weighted to the same smoothness; under the others they are not, and the squared error of a number is in
+units of its standard deviation, its largest distance from the mean, its quartiles, or its own (`none`). Mask 1, 20 %
+hidden, honest error; each run is a line of FILE, and what FILE has is not run again.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 Run: python benchmarks/peers.py [--data DIR] [--out FILE] [--dataset wine ...] [--peer missforest ...] [--masks 1-3]
 [--percents 10 20] [--mechanism mcar ...]. Every run has a process of its own and is one line of FILE (JSON); what FILE
-has already is not run again. The table of all runs is printed at the end, with ratios to the best peer of the same
-data set, mask and mechanism. All peers get the same cells, and are scored by `evenly.metrics.column_errors` on numbers
+has already is not run again. At the end the ratio of evenly's error to that of the best peer on the same cells is
+printed. All peers get the same cells, and are scored by `evenly.metrics.column_errors` on numbers
 as they come, without rounding.
 
 HyperImpute and miceforest take part where they are installed.
@@ -269,46 +269,19 @@ def numbers(text: str) -> list[int]:
     return list(range(int(low), int(high or low) + 1))
 
 
-def report(records: list[dict[str, Any]]) -> str:
-    """Return the table of mean errors by data set and peer, with ratios of evenly to the best peer."""
-    cells: dict[tuple[str, int, str], dict[str, list[dict[str, Any]]]] = {}
+def summary(records: list[dict[str, Any]]) -> list[str]:
+    """Return a line for each data set, share, mechanism and mask: the ratio of evenly to the best peer of them."""
+    cells: dict[tuple[Any, ...], dict[str, float]] = {}
     for one in records:
-        cells.setdefault((one["mechanism"], one["percent"], one["dataset"]), {}).setdefault(one["peer"], []).append(one)
+        key = (one["mechanism"], one["percent"], one["dataset"], one["mask"])
+        cells.setdefault(key, {})[one["peer"]] = one["error"]
     lines = []
-    shown = [peer for peer in PEERS if any(peer in by for by in cells.values())]
-    lines.append(
-        "| hidden | data set | masks | " + " | ".join(shown) + " | evenly / best peer | seconds, missforest / evenly |"
-    )
-    lines.append("|" + "---|" * (len(shown) + 5))
-    for (mechanism, percent, dataset), by in sorted(
-        cells.items(), key=lambda one: (MECHANISMS.index(one[0][0]), one[0])
-    ):
-        ours = {one["mask"] for one in by.get("evenly", [])}
-        common = ours or {one["mask"] for runs in by.values() for one in runs}
-        means: dict[str, float] = {}
-        for peer, runs in by.items():
-            mine = [one["error"] for one in runs if one["mask"] in common]
-            if len(mine) == len(common):
-                means[peer] = float(np.mean(mine))
-        best = min((value for peer, value in means.items() if peer != "evenly"), default=np.nan)
-        ratio = f"{means['evenly'] / best:.3f}" if "evenly" in means and np.isfinite(best) else "–"
-        seconds = {peer: np.mean([one["seconds"] for one in by[peer] if one["mask"] in common]) for peer in means}
-        times = (
-            f"{seconds['missforest']:.0f} / {seconds['evenly']:.0f}" if {"missforest", "evenly"} <= set(means) else "–"
-        )
-        row = [
-            f"**{means[p]:.4f}**"
-            if p in means and means[p] == min(means.values())
-            else f"{means[p]:.4f}"
-            if p in means
-            else "–"
-            for p in shown
-        ]
-        masks = ", ".join(map(str, sorted(common)))
-        lines.append(
-            f"| {mechanism} {percent} % | {dataset} | {masks} | " + " | ".join(row) + f" | {ratio} | {times} |"
-        )
-    return "\n".join(lines)
+    for key, errors in sorted(cells.items()):
+        peers = {peer: error for peer, error in errors.items() if peer != "evenly"}
+        if "evenly" in errors and peers:
+            best = min(peers, key=lambda peer: peers[peer])
+            lines.append(" ".join(map(str, key)) + f": {errors['evenly'] / peers[best]:.3f} x {best}")
+    return lines
 
 
 def main() -> None:
@@ -366,7 +339,7 @@ def main() -> None:
                             f"worse than mean or mode: {record['worse']}" if record["worse"] else "",
                             flush=True,
                         )
-    print(report(records))
+    print(*summary(records), sep="\n")
 
 
 if __name__ == "__main__":

@@ -121,15 +121,19 @@ SECTIONS = {
 }
 
 
-def page(text: str, records: Sequence[Record]) -> str:
-    """Return the page with its tables made again."""
-    for name, make in SECTIONS.items():
+def fill(text: str, sections: Mapping[str, str]) -> str:
+    """Return a page with what stands between its marks replaced."""
+    for name, made in sections.items():
         pattern = re.compile(rf"(<!-- {name} -->\n).*?(<!-- end -->)", re.DOTALL)
         if not pattern.search(text):
-            raise SystemExit(f"{PAGE} has no place for {name!r}")
-        made = make(records).strip()
-        text = pattern.sub(lambda found, made=made: f"{found[1]}\n{made}\n\n{found[2]}", text)  # type: ignore[misc]  # a default is no annotation
+            raise SystemExit(f"the page has no place for {name!r}")
+        text = pattern.sub(lambda found, made=made: f"{found[1]}\n{made.strip()}\n\n{found[2]}", text)  # type: ignore[misc]  # a default is no annotation
     return text
+
+
+def page(text: str, records: Sequence[Record]) -> str:
+    """Return the page with its tables made again."""
+    return fill(text, {name: make(records) for name, make in SECTIONS.items()})
 
 
 def main() -> None:

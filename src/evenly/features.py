@@ -247,19 +247,22 @@ def recover_part(fitted: FittedColumn, part: Part, naturals: Sequence[Floats]) -
             usual["probability"] = part.trust * usual["probability"] + (1.0 - part.trust) * fitted.frequencies[-1]
         return usual
     normal, binned = naturals
-    shares = _mix(np.exp(binned - binned.max(-1, keepdims=True))[..., : len(part.bins)], part, part.bins.share)
+    likely = np.exp(binned - binned.max(-1, keepdims=True))[..., : len(part.bins)]
+    likely = likely / likely.sum(-1, keepdims=True)
     spread = normal[..., 0] / (part.scale * part.std)
-    alone = part.mean + part.std * part.trust * np.clip(spread, -FARTHEST_TARGET, FARTHEST_TARGET)
-    mean = part.blend * part.bins.means(shares) + (1.0 - part.blend) * alone
+    alone = part.mean + part.std * np.clip(spread, -FARTHEST_TARGET, FARTHEST_TARGET)
+    # The mean is that of the bins before they are made less sure, which would move it.
+    mean = part.blend * part.bins.means(likely) + (1.0 - part.blend) * alone
+    mean = part.trust * mean + (1.0 - part.trust) * part.mean
+    shares = _mix(likely, part, part.bins.share)
     return {"mean": mean, "std": part.bins.stds(shares), "probabilities": shares}
 
 
 def _mix(shares: Floats, part: Part, alone: Any) -> Floats:
     """Make probabilities as sure as they should be, and mix them with those of the column alone."""
     if part.temper != 1.0:
-        shares = (shares / shares.max(-1, keepdims=True)) ** part.temper
-    if part.temper != 1.0 or part.bins is not None:
-        shares = shares / shares.sum(-1, keepdims=True)
+        raised = (shares / shares.max(-1, keepdims=True)) ** part.temper
+        shares = raised / raised.sum(-1, keepdims=True)
     return shares if part.trust == 1.0 else part.trust * shares + (1.0 - part.trust) * np.asarray(alone)
 
 

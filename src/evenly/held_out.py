@@ -5,10 +5,10 @@ What is chosen here is chosen on cells that the table has, never on those that a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +16,16 @@ import numpy.typing as npt
 from evenly.bins import Bins
 from evenly.features import Part, estimate_part, recover_part
 from evenly.likelihoods import UNIT_NORMAL
-from evenly.models.bbvi import Data, Layout, Model, held_out_log_likelihood
+from evenly.models.bbvi import (
+    Data,
+    History,
+    Info,
+    Layout,
+    Model,
+    Watched,
+    held_out_log_likelihood,
+    predict_natural,
+)
 from evenly.scaler import FittedColumn
 from evenly.tables import Floats
 
@@ -29,6 +38,7 @@ MOST = 2_000
 FEWEST = 10
 """A column with fewer observed cells gives none away."""
 CHUNK = 4096
+"""Rows that are looked at together, at most."""
 BLENDS = (0.5, 0.0, 1.0)
 """Shares of the bins in the mean of a number that are tried; the first is kept unless another is clearly better."""
 CLEARLY = 1.0
@@ -39,6 +49,87 @@ LEVELS = (0.5, 0.8, 0.9)
 """Central intervals that numbers are to be covered by."""
 DOUBT = 5.0
 """With how many cells' weight a model is trusted as it is, before any held-out cell was looked at."""
+
+
+class Learned(NamedTuple):
+    """What came of training: networks (their shared parameters), how to use them, and how the first one went."""
+
+    networks: list[Any]
+    parts: list[Part]
+    history: History
+    watched: Watched
+
+
+def learn(
+    fit: Callable[..., tuple[Any, History, Watched]],
+    model: Model,
+    layout: Layout,
+    data: Data,
+    columns: Sequence[FittedColumn],
+    parts: Sequence[Part],
+    values: Sequence[Floats | None],
+    *,
+    n_networks: int,
+    seed: int,
+    told: Callable[[int, int, Info], Any] | None = None,
+) -> Learned:
+    """Train one or several networks; those that predict cell by cell, with other cells held out each.
+
+    Parameters
+    ----------
+    fit : function
+        `fit_model` with all that is the same for every network.
+    columns, parts, values
+        The table's columns, what is known of each, and their values or codes.
+    told : function of (network, epoch, info), optional
+        Called after each epoch.
+    """
+    networks: list[Any] = []
+    held: list[Flags] = []
+    first: tuple[History, Watched] | None = None
+    for i in range(n_networks):
+        judge, shown = None, data
+        if model.by_cell:
+            held.append(hold_out(data.mask[:, layout.first_features], np.random.default_rng((seed, i))))
+            shown = data._replace(mask=data.mask & ~held[i][:, np.array(layout.columns)])
+            judge = make_judge(model, layout, shown, held[i])
+        shared, history, watched = fit(data=shown, seed=seed + i, judge=judge, callback=told and partial(told, i))
+        networks.append(shared)
+        first = first or (history, watched)
+    assert first is not None
+    chosen = _settle_all(model, layout, data, columns, parts, values, list(zip(held, networks, strict=False)))
+    return Learned(networks, chosen, *first)
+
+
+def _settle_all(
+    model: Model,
+    layout: Layout,
+    data: Data,
+    columns: Sequence[FittedColumn],
+    parts: Sequence[Part],
+    values: Sequence[Floats | None],
+    held: Sequence[tuple[Flags, Any]],
+) -> list[Part]:
+    """Choose, for each column, how much of the predictions to take: by the cells that each network did not see."""
+    own = np.array(layout.columns)
+    naturals: list[list[Floats]] = [[] for _ in range(layout.n_features)]
+    places: list[list[npt.NDArray[np.intp]]] = [[] for _ in range(layout.n_features)]
+    for chosen, shared in held:
+        rows = np.flatnonzero(chosen.any(1))
+        for where, padded in _chunks(rows):
+            some = data.rows(padded)
+            some = some._replace(mask=some.mask & ~chosen[padded][:, own])
+            for f, natural in enumerate(predict_natural(model, layout, shared, some)):
+                mine = chosen[where, own[f]]
+                naturals[f].append(np.asarray(natural[: len(where)][mine], np.float64))
+                places[f].append(where[mine])
+    settled = list(parts)
+    for place, j in enumerate(j for j, part in enumerate(parts) if part.modelled):
+        features, truth = np.flatnonzero(own == place), values[j]
+        if places[features[0]] and truth is not None:
+            seen = truth[np.concatenate(places[features[0]])]
+            settled[j] = settle(columns[j], parts[j], seen, [np.concatenate(naturals[f]) for f in features])
+    return settled
 
 
 def hold_out(observed: Flags, rng: np.random.Generator) -> Flags:
@@ -52,6 +143,14 @@ def hold_out(observed: Flags, rng: np.random.Generator) -> Flags:
     return held
 
 
+def _chunks(rows: npt.NDArray[np.intp]) -> Iterator[tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]]:
+    """Go through rows; also padded to a power of 2, so that what is compiled for one network serves the others."""
+    size = min(CHUNK, 1 << max(0, len(rows) - 1).bit_length())
+    for start in range(0, len(rows), size):
+        where = rows[start : start + size]
+        yield where, np.concatenate([where, np.repeat(where[:1], size - len(where))])
+
+
 def make_judge(model: Model, layout: Layout, data: Data, held: Flags) -> Callable[[Any], float] | None:
     """Return a score of parameters: the mean over columns of the log-likelihood of held-out cells.
 
@@ -63,15 +162,12 @@ def make_judge(model: Model, layout: Layout, data: Data, held: Flags) -> Callabl
     rows = np.flatnonzero(held.any(1))
     if not len(rows):
         return None
-    padded = np.concatenate([rows, np.repeat(rows[:1], -len(rows) % CHUNK)]) if len(rows) > CHUNK else rows
-    size = min(CHUNK, len(padded))
     parts = []
-    for start in range(0, len(padded), size):
-        where = padded[start : start + size]
-        mine = held[where][:, np.array(layout.columns)]
-        mine[max(0, len(rows) - start) :] = False  # the padding counts for nothing
+    for where, padded in _chunks(rows):
+        mine = held[padded][:, np.array(layout.columns)]
+        mine[len(where) :] = False  # the padding counts for nothing
         mine[:, np.array(after)] = False
-        parts.append((Data(*(part[where] for part in data)), mine))
+        parts.append((data.rows(padded), mine))
     counts = np.maximum(held.sum(0), 1)
 
     def judge(shared: Any) -> float:

@@ -35,13 +35,11 @@ from evenly.features import (
     recover_part,
 )
 from evenly.files import read_tensors, readable, saved_path, write_tensors
-from evenly.held_out import hold_out, make_judge, settle
+from evenly.held_out import learn
 from evenly.likelihoods import NORMAL, Likelihood
 from evenly.metrics import log_likelihood
 from evenly.models import MODELS
 from evenly.models.bbvi import (
-    Data,
-    History,
     Info,
     Layout,
     Model,
@@ -299,24 +297,20 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
                     n_points=n_points,
                     weights=balancing_weights(columns, parts) if balanced else 1.0,
                 )
-                held: list[tuple[Flags, Any]] = []
-                history = History(elbo, gained)
-                for i in range(int(n_networks)):
-                    judge, shown, chosen = None, data, None
-                    if kind.by_cell:
-                        chosen = hold_out(data.mask[:, layout.first_features], np.random.default_rng((seed, i)))
-                        shown = data._replace(mask=data.mask & ~chosen[:, np.array(layout.columns)])
-                        judge = make_judge(model, layout, shown, chosen)
-                    shared, brought, watched = fit(
-                        data=shown, seed=seed + i, judge=judge, callback=callback and partial(callback, i)
-                    )
-                    networks.append(shared)
-                    history = brought if i == 0 else history
-                    if chosen is not None:
-                        held.append((chosen, shared))
-                elbo, gained = history.elbo, history.log_likelihood.reshape(-1, len(modelled)) / observed + units
-            if held:
-                self._settle(model, layout, data, columns, parts, values, held)
+                learned = learn(
+                    fit,
+                    model,
+                    layout,
+                    data,
+                    columns,
+                    parts,
+                    values,
+                    n_networks=int(n_networks),
+                    seed=seed,
+                    told=callback,
+                )
+            networks, parts, history, watched = learned
+            elbo, gained = history.elbo, history.log_likelihood.reshape(-1, len(modelled)) / observed + units
         self._become(scaler, model, parts, layout, networks)
         self._watched = watched
         self.history_: dict[str, Any] = {
@@ -329,38 +323,6 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
     @property
     def _model_name(self) -> str:
         return ("vae" if self.preset == "paper" else "masked") if self.model == "auto" else self.model
-
-    @staticmethod
-    def _settle(
-        model: Model,
-        layout: Layout,
-        data: Data,
-        columns: Sequence[FittedColumn],
-        parts: list[Part],
-        values: Sequence[Floats | None],
-        held: Sequence[tuple[Flags, Any]],
-    ) -> None:
-        """Choose, for each column, how much of the model's predictions to take: by the cells that it did not see."""
-        found: list[list[list[Floats]]] = [[[] for _ in range(layout.n_features)] for _ in range(2)]
-        own = np.array(layout.columns)
-        for chosen, shared in held:
-            rows = np.flatnonzero(chosen.any(1))
-            for start in range(0, len(rows), CHUNK):
-                where = rows[start : start + CHUNK]
-                padded = np.concatenate([where, np.repeat(where[:1], CHUNK - len(where))])
-                some = data.rows(padded)
-                some = some._replace(mask=some.mask & ~chosen[padded][:, own])
-                for f, natural in enumerate(predict_natural(model, layout, shared, some)):
-                    mine = chosen[where, own[f]]
-                    found[0][f].append(np.asarray(natural[: len(where)][mine], np.float64))
-                    found[1][f].append(where[mine])
-        modelled = [j for j, part in enumerate(parts) if part.modelled]
-        for place, j in enumerate(modelled):
-            features = np.flatnonzero(own == place)
-            naturals = [np.concatenate(found[0][f]) for f in features if found[0][f]]
-            truth = values[j]
-            if naturals and truth is not None:
-                parts[j] = settle(columns[j], parts[j], truth[np.concatenate(found[1][features[0]])], naturals)
 
     def _become(
         self, scaler: LipschitzScaler, model: Model, parts: list[Part], layout: Layout, networks: list[Any]
