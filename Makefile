@@ -26,6 +26,7 @@ bench: $(VENV)/test.stamp
 docs: $(VENV)/test.stamp
 	$(BIN)/python docs/make_pictures.py
 	$(BIN)/python docs/make_results.py
+	$(BIN)/python docs/make_peers.py
 
 clean:
 	rm -rf $(VENV) demo

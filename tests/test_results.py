@@ -10,8 +10,8 @@ from evenly.paper.sweep import Run, read_records
 DOCS = Path(__file__).parents[1] / "docs"
 
 
-def load_script():
-    spec = importlib.util.spec_from_file_location("make_results", DOCS / "make_results.py")
+def load_script(name: str = "make_results"):
+    spec = importlib.util.spec_from_file_location(name, DOCS / f"{name}.py")
     script = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(script)
     return script
@@ -27,3 +27,10 @@ def test_the_recorded_runs_are_finished_and_differ():
     records = read_records(load_script().RUNS)
     assert all("failed" not in record for record in records)
     assert len({Run(**record["run"]) for record in records}) == len(records)
+
+
+def test_the_page_of_peers_is_made_from_the_recorded_runs(monkeypatch):
+    monkeypatch.syspath_prepend(str(DOCS))
+    script = load_script("make_peers")
+    text = script.PAGE.read_text(encoding="utf-8")
+    assert script.page(text) == text

@@ -694,7 +694,7 @@ def auto_batch_size(n_rows: int, by_cell: bool) -> int:
 
 def auto_networks(n_rows: int) -> int:
     """Return how many masked networks to average."""
-    return 4 if n_rows < FEW_ROWS else 1
+    return 3 if n_rows < FEW_ROWS else 1
 
 
 @contextmanager
