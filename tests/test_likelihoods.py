@@ -1220,7 +1220,7 @@ def test_likelihoods_are_found_by_name() -> None:
     assert get_likelihood("inverse_gaussian").name == "inverse-gaussian"
     assert get_likelihood("lognormal").name == "log-normal"
     assert get_likelihood("Categorical", 4).usual_names == tuple(f"probability_{k}" for k in range(4))
-    assert set(LIKELIHOODS) | {"categorical"} == set(FAMILIES)
+    assert set(LIKELIHOODS) | {"categorical", "unit-normal"} == set(FAMILIES)
 
 
 def test_a_wrong_name_is_answered_with_the_right_ones() -> None:

@@ -175,7 +175,7 @@ def _paper_run(
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-    from evenly.models import MODELS
+    from evenly.models import PAPERS
     from evenly.paper import sweep
     from evenly.paper.datasets import NAMES, PERCENTS
     from evenly.scaling import METHODS
@@ -190,7 +190,7 @@ def _paper_run(
         {name: sweep.load(name, data) for name in names},
         percents=_choice(missing or ([20] if quick else None), PERCENTS, "percentage"),
         masks=_numbers("1" if masks is None else masks, "--masks") if quick or masks is not None else None,
-        models=_choice(model, tuple(MODELS), "model"),
+        models=_choice(model, PAPERS, "model"),
         methods=_choice(method, tuple(METHODS), "method") if method else None,
         seeds=_numbers(seeds, "--seeds"),
         epochs_fraction=epochs_fraction * (0.02 if quick else 1.0),

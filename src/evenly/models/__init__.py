@@ -10,3 +10,5 @@ from evenly.models.vae import VAE
 
 MODELS: dict[str, type[Model]] = {"mixture": Mixture, "factorization": Factorization, "vae": VAE, "masked": Masked}
 """The paper's three models, and one that is trained to predict cells from the others."""
+PAPERS = tuple(name for name, model in MODELS.items() if not model.by_cell)
+"""The names of the paper's models."""

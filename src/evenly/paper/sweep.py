@@ -25,7 +25,7 @@ from evenly.cells import encode
 from evenly.files import write_text
 from evenly.imputer import Imputer, auto_epochs
 from evenly.metrics import baseline_errors, column_errors, log_likelihood
-from evenly.models import MODELS
+from evenly.models import PAPERS
 from evenly.paper.datasets import (
     PERCENTS,
     DataSet,
@@ -97,7 +97,7 @@ def plan(
     *,
     percents: Sequence[int] = PERCENTS,
     masks: Sequence[int] | None = None,
-    models: Sequence[str] = tuple(MODELS),
+    models: Sequence[str] = PAPERS,
     methods: Sequence[str] | None = None,
     seeds: Sequence[int] = (0,),
     epochs_fraction: float = 1.0,
