@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -115,7 +117,5 @@ def test_a_frequent_value_is_a_bin_of_its_own():
 
 
 def test_bins_come_back_from_what_a_file_holds():
-    from dataclasses import asdict
-
     bins = make_bins(COLUMNS["counts"])
-    assert Bins.from_plain(asdict(bins)) == bins
+    assert Bins(**asdict(bins)) == bins

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -126,11 +125,6 @@ class Bins:
         widths = self._widths[at]
         found = np.log(np.maximum(own, 1e-12)) - np.log(np.where(widths > 0.0, widths, 1.0))
         return np.where(gone, np.nan, found)
-
-    @classmethod
-    def from_plain(cls, plain: Mapping[str, Any]) -> Bins:
-        """Return bins from what a file holds."""
-        return cls(**plain)
 
 
 def make_bins(values: npt.NDArray[np.float64], n_quantiles: int = N_QUANTILES, n_widths: int = N_WIDTHS) -> Bins:
