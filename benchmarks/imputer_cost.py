@@ -68,7 +68,7 @@ def speed(folder: Path) -> None:
     kinds = pd.read_csv(folder / "adult" / "kinds.csv").set_index("column")["kind"].to_dict()
     rng = np.random.default_rng(0)
     table = table.mask(rng.random(table.shape) < 0.2)
-    imputer = Imputer(kinds=kinds, epochs=2, random_state=0).fit(table)
+    imputer = Imputer("vae", kinds=kinds, epochs=2, random_state=0).fit(table)
     rows = table.iloc[rng.integers(0, len(table), 100_000)].reset_index(drop=True)
     imputer.transform(rows.iloc[:10])  # compiles
     begun = time.perf_counter()
