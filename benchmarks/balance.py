@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from peers import codes_of
 
 from evenly import Imputer, Schema, features
 from evenly.metrics import baseline_errors, column_errors, ratio_to_baseline
@@ -32,11 +33,7 @@ def run(dataset: str, method: str, folder: str | None) -> dict[str, Any]:
     data = load_dataset(dataset, folder)
     hidden = hidden_mask(data, 20, 1)
     columns = list(schema(data, hidden=hidden).columns)
-    values = data.values.copy()
-    for j, column in enumerate(columns):
-        if column.has_classes:
-            values[:, j] -= data.first_codes[column.name]
-            column.classes = list(range(len(column.classes or ())))
+    values = codes_of(data, columns)
     table = pd.DataFrame(np.where(hidden, np.nan, values), columns=data.columns)
     scale = features._centred_scale
     if method == "none":

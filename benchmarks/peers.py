@@ -88,7 +88,7 @@ def to_classes(columns: list[Column], predicted: Floats) -> Floats:
 
 
 def iterative(columns: list[Column], visible: Floats) -> tuple[Floats, Any]:
-    from sklearn.experimental import enable_iterative_imputer  # noqa: F401
+    from sklearn.experimental import enable_iterative_imputer  # noqa: F401  (the import is the switch)
     from sklearn.impute import IterativeImputer
 
     return to_classes(columns, IterativeImputer(random_state=0).fit_transform(visible)), None

@@ -137,9 +137,10 @@ def test_weights_weigh_the_columns_gradients():
     shared, local = model.init(jax.random.key(0), LAYOUT, data)
 
     def gradient(weights: list[float]) -> np.ndarray:
-        loss = lambda one: bbvi.objective(  # noqa: E731
-            model, LAYOUT, 64, one, local, jax.random.key(1), data, jnp.zeros(()), jnp.asarray(weights)
-        )[0]
+        def loss(one: object) -> jax.Array:
+            terms = (one, local, jax.random.key(1), data, jnp.zeros(()), jnp.asarray(weights))
+            return bbvi.objective(model, LAYOUT, 64, *terms)[0]
+
         return np.concatenate([np.ravel(leaf) for leaf in jax.tree.leaves(jax.grad(loss)(shared))])
 
     both, first, second, none = (gradient(w) for w in ([1.0, 1.0], [1.0, 0.0], [0.0, 1.0], [0.0, 0.0]))
@@ -211,7 +212,7 @@ def test_a_share_of_every_columns_observed_cells_is_held_out():
 
 
 def test_held_out_cells_are_neither_shown_nor_trained_on():
-    """Whatever their values are, training comes to the same network."""
+    """The data that a network is trained on do not show them, and each network gives others away."""
     holed, _ = hide(linked_table(300))
     seen: list[bbvi.Data] = []
 

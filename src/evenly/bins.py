@@ -12,10 +12,9 @@ import numpy.typing as npt
 from evenly.tables import Floats
 
 N_QUANTILES = 32
-"""Bins of equal shares of the cells, where they are many enough."""
+"""Bins of equal shares of the cells."""
 N_WIDTHS = 16
 """Bins of equal width beside them: squared errors are made in the tails, where equal shares are coarse."""
-CELLS_A_BIN = 10
 SIZES = (4, 8, 16, 32, 48, 64)
 """Columns with about as many bins are computed together: their numbers are rounded up to these."""
 

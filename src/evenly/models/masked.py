@@ -40,7 +40,7 @@ class Masked(Model):
 
     @classmethod
     def of_size(cls, n_rows: int, n_columns: int, sizes: Mapping[str, int]) -> Masked:
-        """Wider for more rows; some neurons are dropped where rows are few."""
+        """256 units; a fifth of them is dropped at each step where rows are few."""
         return cls(sizes.get("hidden_size", 256), dropout_percent=20 if n_rows < 2_000 else 0)
 
     def schedule(self, progress: jax.Array) -> jax.Array:
