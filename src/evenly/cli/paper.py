@@ -1,0 +1,153 @@
+"""`evenly paper`: the paper's experiments."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from evenly._support import TableError, require
+from evenly.cli.console import choice, duration, numbers, writing
+
+paper = typer.Typer(help="The paper's experiments: runs, tables, figures.", no_args_is_help=True)
+
+
+@paper.command()
+def run(
+    dataset: Annotated[list[str] | None, typer.Option(help="Data sets; default all six.")] = None,
+    missing: Annotated[list[int] | None, typer.Option(help="Percentages hidden; default 10, 20, 50.")] = None,
+    masks: Annotated[str | None, typer.Option(help="Which masks, such as 1-3 or 1,4; default all.")] = None,
+    model: Annotated[list[str] | None, typer.Option(help="Models; default all.")] = None,
+    method: Annotated[list[str] | None, typer.Option(help="Methods; default those that apply.")] = None,
+    seeds: Annotated[str, typer.Option(help="Seeds, such as 0-2.")] = "0",
+    epochs_fraction: Annotated[float, typer.Option(help="Share of the paper's epochs.")] = 1.0,
+    jobs: Annotated[int, typer.Option(help="Runs at a time.")] = 1,
+    backend: Annotated[str | None, typer.Option(help="dask or ray: an existing cluster.")] = None,
+    out: Annotated[Path, typer.Option(help="Folder of the records.")] = Path("paper_runs"),
+    data: Annotated[Path | None, typer.Option(help="Folder of the data sets.")] = None,
+    known: Annotated[list[Path] | None, typer.Option(help="More records not to repeat.")] = None,
+    quick: Annotated[bool, typer.Option(help="A small synthetic table, few epochs.")] = False,
+    plan: Annotated[bool, typer.Option(help="Only print what would run and how long it takes.")] = False,
+) -> None:
+    """Run the grid; what is finished is never repeated, so that it can be killed and started again.
+
+    Example: evenly paper run --dataset breast --model vae --missing 20 --masks 1-3 --out runs
+    """
+    require("jax", "models")
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    from evenly.models import PAPERS
+    from evenly.paper import sweep
+    from evenly.paper.datasets import NAMES, PERCENTS
+    from evenly.scaling import METHODS
+
+    if quick and dataset:
+        raise TableError("--quick and --dataset", "expected one of them", "--quick has a data set of its own")
+    names = [sweep.QUICK] if quick else choice(dataset, NAMES, "data set")
+    if not epochs_fraction > 0:
+        raise TableError(f"--epochs-fraction {epochs_fraction}", "expected a positive number")
+    choice([backend] if backend else None, ["dask", "ray"], "backend")
+    runs = sweep.plan(
+        {name: sweep.load(name, data) for name in names},
+        percents=choice(missing or ([20] if quick else None), PERCENTS, "percentage"),
+        masks=numbers("1" if masks is None else masks, "--masks") if quick or masks is not None else None,
+        models=choice(model, PAPERS, "model"),
+        methods=choice(method, tuple(METHODS), "method") if method else None,
+        seeds=numbers(seeds, "--seeds"),
+        epochs_fraction=epochs_fraction * (0.02 if quick else 1.0),
+    )
+    if not runs:
+        raise TableError(f"no run for {', '.join(method or names)}", "expected a method that applies to the data set")
+    places = [*([out] if out.exists() else []), *(known or [])]
+    records = sweep.read_records(*places)
+    finished = {sweep.Run(**record["run"]) for record in records}
+    left = [run for run in runs if run not in finished]
+    console = Console()
+    for record in records:
+        if "failed" in record and sweep.Run(**record["run"]) in set(runs):
+            told = f"{sweep.tell(record)}; remove its record to try again"
+            console.print(told, markup=False, highlight=False, soft_wrap=True)
+    seconds = sweep.project(left, records)
+    total = sum(filter(None, seconds.values()))
+    unknown = sum(value is None for value in seconds.values())
+    tail = f", and {unknown} runs of models without a record" if unknown else ""
+    console.print(
+        f"{len(runs)} runs, {len(runs) - len(left)} of them finished; the others take some {duration(total)}{tail}, "
+        "one after the other, by the times recorded."
+    )
+    if plan:
+        return
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console) as bar:
+        task = bar.add_task("runs", total=len(runs), completed=len(runs) - len(left))
+        for record in sweep.sweep(left, out, folder=data, jobs=jobs, backend=backend):
+            bar.advance(task)
+            bar.console.print(sweep.tell(record), markup=False, highlight=False, soft_wrap=True)
+    print(f"records: {out}")
+
+
+@paper.command()
+def pack(
+    places: Annotated[list[Path], typer.Argument(help="Folders or files of records.")],
+    out: Annotated[Path, typer.Option(help="The file to write: a record a line.")] = Path("paper_runs.jsonl"),
+) -> None:
+    """Put finished records into one compact file.
+
+    Example: evenly paper pack runs --out paper_runs.jsonl
+    """
+    from evenly.paper.sweep import pack
+
+    print(f"{pack(out, *places)} records in {out}")
+
+
+@paper.command()
+def tables(
+    places: Annotated[list[Path], typer.Argument(metavar="RECORDS...", help="Folders or files of records.")],
+    missing: Annotated[list[int] | None, typer.Option(help="Percentages hidden; default all there are.")] = None,
+    protocol: Annotated[str, typer.Option(help="honest, as-published or both.")] = "honest",
+    form: Annotated[str, typer.Option("--format", help="terminal, markdown, csv or latex.")] = "terminal",
+    agreement: Annotated[bool, typer.Option("--agreement", help="Compare with the published tables.")] = False,
+    out: Annotated[Path | None, typer.Option(help="The file to write; default print.")] = None,
+) -> None:
+    """Print the paper's tables from records, or how far they agree with the published ones.
+
+    Example: evenly paper tables runs --missing 20 --protocol both --format markdown
+    """
+    from evenly.files import write_text
+    from evenly.metrics import PROTOCOLS
+    from evenly.paper.tables import FORMATS, render
+
+    choice([protocol], (*PROTOCOLS, "both"), "protocol")
+    choice([form], FORMATS, "format")
+    require("jax", "models")
+    from evenly.paper.sweep import read_records
+
+    chosen = PROTOCOLS if protocol == "both" else (protocol,)
+    text = render(read_records(*places), missing=missing, protocols=chosen, form=form, agree=agreement)
+    if out is None:
+        print(text, end="")
+        return
+    with writing(out, "file"):
+        write_text(out, text)
+    print(out)
+
+
+@paper.command()
+def figures(
+    places: Annotated[list[Path], typer.Argument(metavar="RECORDS...", help="Folders or files of records.")],
+    out: Annotated[Path, typer.Option(help="Folder of the pictures.")] = Path("paper_figures"),
+) -> None:
+    """Draw the paper's figures from records.
+
+    Example: evenly paper figures runs --out figures
+    """
+    require("jax", "models")
+    require("matplotlib.figure", "tool")
+    from evenly.paper.figures import draw_all
+    from evenly.paper.sweep import read_records
+
+    records = read_records(*places)
+    with writing(out, "folder"):
+        written = draw_all(records, out)
+    for path in written:
+        print(path)
