@@ -35,6 +35,7 @@ ORDER = [
     "features",
     "held_out",
     "imputer",
+    "trial",
     "pooling",
     "plots",
     "paper",
@@ -63,6 +64,7 @@ ALLOWED = {
     "bins": {"numpy"},
     "held_out": {"numpy"},
     "imputer": {"numpy", "sklearn"},
+    "trial": {"numpy", "sklearn"},
     "pooling": {"numpy", "scipy"},
     "plots": {"numpy"},
 }

@@ -271,8 +271,8 @@ def test_a_model_that_knows_nothing_is_not_trusted():
 
 
 def test_masked_is_the_default_and_the_papers_model_that_of_its_preset():
-    assert Imputer()._model_name == "masked"
-    assert Imputer(preset="paper")._model_name == "vae"
+    assert Imputer().model_name == "masked"
+    assert Imputer(preset="paper").model_name == "vae"
 
 
 def test_it_learns_what_columns_say_about_each_other(learned):

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from evenly.scaler import LipschitzScaler
     from evenly.schema import Column, Schema, infer_schema
     from evenly.smoothness import ball_smoothness, smoothness_at
+    from evenly.trial import Trial, compare_imputers, try_imputer
 
 _ROOMS = {
     "_support": ("EvenlyError", "EvenlyWarning", "MissingExtraError", "TableError"),
@@ -32,6 +33,7 @@ _ROOMS = {
     "scaler": ("LipschitzScaler",),
     "schema": ("Column", "Schema", "infer_schema"),
     "smoothness": ("ball_smoothness", "smoothness_at"),
+    "trial": ("Trial", "compare_imputers", "try_imputer"),
 }
 _HOME = {name: room for room, names in _ROOMS.items() for name in names}
 
@@ -46,8 +48,10 @@ __all__ = [
     "Schema",
     "Support",
     "TableError",
+    "Trial",
     "__version__",
     "ball_smoothness",
+    "compare_imputers",
     "define_likelihood",
     "get_likelihood",
     "imputation_error",
@@ -56,6 +60,7 @@ __all__ = [
     "plot_smoothness",
     "pool",
     "smoothness_at",
+    "try_imputer",
 ]
 
 

@@ -132,13 +132,15 @@ def _settle_all(
     return settled
 
 
-def hold_out(observed: Flags, rng: np.random.Generator) -> Flags:
-    """Choose cells to hold out, a share of each column's observed ones."""
-    share = SMALL_SHARE if len(observed) < SMALL else SHARE
+def hold_out(observed: Flags, rng: np.random.Generator, *, share: float | None = None) -> Flags:
+    """Choose cells to hold out, a share of each column's observed ones; by default as many as stopping needs."""
+    most = MOST if share is None else len(observed)
+    if share is None:
+        share = SMALL_SHARE if len(observed) < SMALL else SHARE
     held = np.zeros(observed.shape, bool)
     for j in range(observed.shape[1]):
         rows = np.flatnonzero(observed[:, j])
-        n = min(MOST, round(share * len(rows))) if len(rows) >= FEWEST else 0
+        n = min(most, round(share * len(rows))) if len(rows) >= FEWEST else 0
         held[rng.choice(rows, n, replace=False), j] = True
     return held
 

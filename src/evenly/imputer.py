@@ -220,7 +220,7 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
         self._check_settings()
         opened = open_table(X, estimator=type(self).__name__)
         paper = self.preset == "paper"
-        kind = MODELS[self._model_name]
+        kind = MODELS[self.model_name]
         rate = kind.learning_rate if self.learning_rate == "auto" else float(self.learning_rate)
         method = ("lip-none" if kind.by_cell else "lip-gamma") if self.method == "auto" else self.method
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
@@ -321,7 +321,8 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
         return self
 
     @property
-    def _model_name(self) -> str:
+    def model_name(self) -> str:
+        """The model that "auto" stands for, or the one that was chosen."""
         return ("vae" if self.preset == "paper" else "masked") if self.model == "auto" else self.model
 
     def _become(
@@ -648,7 +649,7 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
             imputer = cls(**settings)
             parts = [Part.from_plain(one) for one in content["parts"]]
             layout = lay_out(scaler.columns_, parts)
-            model = MODELS[imputer._model_name](**content["model"])
+            model = MODELS[imputer.model_name](**content["model"])
             n_inputs = sum(len(part.centers) for part in parts) if model.reads_inputs else 0
             networks = []
             for start in (f"network{i}[" for i in range(content["n_networks"])):
