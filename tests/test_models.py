@@ -305,9 +305,11 @@ def test_an_interrupt_keeps_the_state_reached_so_far():
             timer.join()
 
     try:
-        after, history = train(model, MIXED, data, state, epochs=1000, callback=callback)
+        with pytest.warns(EvenlyWarning, match="interrupted: training ended after .* of 1000 epochs"):
+            after, history = train(model, MIXED, data, state, epochs=1000, callback=callback)
     finally:
         signal.signal(signal.SIGINT, before)
+    assert history.interrupted
     assert 5 <= len(history.elbo) <= 10
     assert int(after.epoch) == len(history.elbo) == len(seen)
 

@@ -96,6 +96,8 @@ def learn(
         shared, history, watched = fit(data=shown, seed=seed + i, judge=judge, callback=told and partial(told, i))
         networks.append(shared)
         first = first or (history, watched)
+        if history.interrupted:
+            break
     assert first is not None
     chosen = _settle_all(model, layout, data, columns, parts, values, list(zip(held, networks, strict=False)))
     return Learned(networks, chosen, *first)

@@ -709,7 +709,8 @@ def _progress(
     progress = require("rich.progress", "tool")
     escape = require("rich.markup", "tool").escape
     parts = ("[progress.description]{task.description}", progress.BarColumn(), "{task.completed}/{task.total} epochs")
-    with progress.Progress(*parts, progress.TimeRemainingColumn(), "{task.fields[state]}") as bar:
+    console = require("rich.console", "tool").Console(stderr=True)  # standard output may be a table
+    with progress.Progress(*parts, progress.TimeRemainingColumn(), "{task.fields[state]}", console=console) as bar:
         task = bar.add_task("training", total=epochs * n_networks, state="compiling")
 
         def show(network: int, epoch: int, info: Info) -> None:

@@ -149,6 +149,7 @@ def compare_imputers(
         own = clone(imputer).set_params(schema=schema, kinds=None, missing=None)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", EvenlyWarning)  # said again when the whole table is fitted
+            warnings.filterwarnings("default", "interrupted", EvenlyWarning)
             own.fit(coded)
             predicted = _rounded(own.predict_cells(coded), opened)
             ends = [_values(end, opened) for end in own.interval(coded, LEVEL)]

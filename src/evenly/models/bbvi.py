@@ -385,6 +385,7 @@ class History(NamedTuple):
 
     elbo: np.ndarray
     log_likelihood: np.ndarray
+    interrupted: bool = False
 
 
 MOST_HALVINGS = 20
@@ -406,7 +407,8 @@ def train(
     """Train for some epochs; several runs at once if data and state have a leading axis of runs.
 
     If the loss stops being finite, training goes back to the last finite state with half the learning rate, and warns
-    once with the columns concerned. Ctrl-C, or a callback that returns True, ends it with the state reached so far.
+    once with the columns concerned. Ctrl-C (with a warning), or a callback that
+    returns True, ends it with the state reached so far.
 
     Parameters
     ----------
@@ -418,7 +420,7 @@ def train(
     together = data.targets.ndim == 3
     run = _compiled_together if together else _compiled
     infos: list[Info] = []
-    halvings, concerned, ended = 0, np.zeros(layout.n_columns, bool), ""
+    halvings, concerned, ended, interrupted = 0, np.zeros(layout.n_columns, bool), "", False
     try:
         for epoch in range(epochs):
             tried, info, finite = run(model, layout, batch_size, data, state)
@@ -438,7 +440,12 @@ def train(
             if callback is not None and callback(epoch, info):
                 break
     except KeyboardInterrupt:
-        pass
+        interrupted = True
+        warnings.warn(
+            f"interrupted: training ended after {len(infos)} of {epochs} epochs; what was learned so far is used",
+            EvenlyWarning,
+            stacklevel=2,
+        )
     if halvings:
         shown = names or tuple(str(j) for j in range(layout.n_columns))
         warnings.warn(
@@ -449,8 +456,9 @@ def train(
             stacklevel=2,
         )
     if not infos:
-        return state, History(np.zeros(0), np.zeros((0, layout.n_columns)))
-    return state, History(*(np.stack([np.asarray(part) for part in parts]) for parts in zip(*infos, strict=True)))
+        return state, History(np.zeros(0), np.zeros((0, layout.n_columns)), interrupted)
+    elbo, gained = (np.stack([np.asarray(part) for part in parts]) for parts in zip(*infos, strict=True))
+    return state, History(elbo, gained, interrupted)
 
 
 def column_gradients(model: Model, layout: Layout, data: Data, state: State, rows: jax.Array) -> jax.Array:
@@ -566,7 +574,8 @@ def fit_model(
             model, layout, data, state, epochs=int(until - at), batch_size=batch_size, names=names, callback=told
         )
         histories.append(history)
-    brought = History(*(np.concatenate(parts) for parts in zip(*histories, strict=True) if parts))
+    elbo, gained, interrupted = zip(*histories, strict=True)
+    brought = History(np.concatenate(elbo), np.concatenate(gained), any(interrupted))
     watched = Watched(stops[: len(seen)], *(np.array(part) for part in zip(*seen, strict=True))) if seen else None
     return best if judge else state.shared, brought, watched or Watched(*[np.zeros(0)] * 3)
 
