@@ -23,6 +23,7 @@ from evenly.smoothness import scaled_smoothness
 from evenly.statistics import prepare
 from evenly.tables import Floats
 from evenly.tricks import Feature
+from evenly.twins import Belief, Twins, weigh
 
 FARTHEST = 1e3
 """Standardized inputs are cut here: n rows hold none beyond sqrt(n), so that only strange new rows are touched."""
@@ -71,11 +72,14 @@ class Part:
     """The power of its probabilities, of bins or classes: below 1 they are less sure."""
     trust: float = 1.0
     """The share of the model, beside what is known of the column alone, in every prediction."""
+    belief: Belief | None = None
+    """How much of a twin's cell is taken over, if any."""
 
     @classmethod
     def from_plain(cls, plain: Mapping[str, Any]) -> Part:
         """Return what `dataclasses.asdict` took apart."""
-        return cls(**{**plain, "bins": Bins(**plain["bins"]) if plain["bins"] else None})
+        known = {"bins": Bins, "belief": Belief}
+        return cls(**{**plain, **{name: kind(**plain[name]) for name, kind in known.items() if plain[name]}})
 
 
 def describe(
@@ -274,6 +278,29 @@ def average(usuals: Sequence[dict[str, Any]], part: Part) -> dict[str, Any]:
     if part.bins is not None:
         mixed["std"] = part.bins.stds(mixed["probabilities"])
     return mixed
+
+
+def mix_twins(part: Part, usual: dict[str, Any], twins: Twins, place: int) -> dict[str, Any]:
+    """Return the parameters of each cell's distribution mixed with the cells of its row's twins.
+
+    Parameters
+    ----------
+    place : int
+        Of the column among those that rows are compared by.
+    """
+    if part.belief is None:
+        return usual
+    weights, share = weigh(twins, place, part.belief)
+    weights, cells = share[:, None] * weights, np.nan_to_num(twins.cells[:, :, place])
+    if "probability" in usual:
+        return {**usual, "probability": (1.0 - share) * usual["probability"] + (weights * cells).sum(1)}
+    mixed = (1.0 - share)[:, None] * usual["probabilities"]
+    codes = cells if part.bins is None else part.bins.codes(cells)
+    np.add.at(mixed, (np.arange(len(mixed))[:, None], codes.astype(np.intp)), weights)
+    if part.bins is None:
+        return {**usual, "probabilities": mixed}
+    mean = (1.0 - share) * usual["mean"] + (weights * cells).sum(1)
+    return {"mean": mean, "std": part.bins.stds(mixed), "probabilities": mixed}
 
 
 def estimate_part(fitted: FittedColumn, part: Part, usual: Mapping[str, Any], which: str) -> Floats:

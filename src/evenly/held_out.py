@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evenly.bins import Bins
-from evenly.features import Part, estimate_part, recover_part
+from evenly.features import Part, estimate_part, mix_twins, recover_part
 from evenly.likelihoods import UNIT_NORMAL
 from evenly.models.bbvi import (
     Data,
@@ -28,6 +28,7 @@ from evenly.models.bbvi import (
 )
 from evenly.scaler import FittedColumn
 from evenly.tables import Floats
+from evenly.twins import BELIEFS, Belief, Memory, Twins, find_twins, remember
 
 Flags = npt.NDArray[np.bool_]
 
@@ -43,10 +44,14 @@ BLENDS = (0.5, 0.0, 1.0)
 """Shares of the bins in the mean of a number that are tried; the first is kept unless another is clearly better."""
 CLEARLY = 1.0
 """Standard errors by which an alternative must be better."""
+SURELY = 2.5
+"""Standard errors by which twins must help before any is believed: several beliefs are tried for every column."""
 POWERS = (0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.15, 1.3, 1.5, 1.75, 2.0, 2.5, 3.0)
 """Powers of probabilities that are tried."""
 LEVELS = (0.5, 0.8, 0.9)
 """Central intervals that numbers are to be covered by."""
+MOST_COMPARED = 4_096
+"""Rows with held-out cells whose twins are looked for."""
 DOUBT = 5.0
 """With how many cells' weight a model is trusted as it is, before any held-out cell was looked at."""
 
@@ -58,6 +63,8 @@ class Learned(NamedTuple):
     parts: list[Part]
     history: History
     watched: Watched
+    memory: Memory | None
+    """Rows to look for twins in, if any column takes over their cells."""
 
 
 def learn(
@@ -100,7 +107,86 @@ def learn(
             break
     assert first is not None
     chosen = _settle_all(model, layout, data, columns, parts, values, list(zip(held, networks, strict=False)))
-    return Learned(networks, chosen, *first)
+    memory = None
+    if held:
+        rng = np.random.default_rng((seed, n_networks))
+        chosen = _believe_all(model, layout, data, columns, chosen, values, held[0], networks[0], rng)
+        if any(part.belief for part in chosen):
+            memory = remember_table(columns, chosen, values, rng)
+    return Learned(networks, chosen, *first, memory)
+
+
+def remember_table(
+    columns: Sequence[FittedColumn],
+    parts: Sequence[Part],
+    values: Sequence[Floats | None],
+    rng: np.random.Generator,
+    hidden: Flags | None = None,
+) -> Memory:
+    """Remember the modelled columns of a table, without hidden cells."""
+    own = modelled_values(parts, values)
+    if hidden is not None:
+        own = [np.where(hidden[:, place], np.nan, one) for place, one in enumerate(own)]
+    classes = [one.column.has_classes for one, part in zip(columns, parts, strict=True) if part.modelled]
+    return remember(own, classes, rng)
+
+
+def modelled_values(parts: Sequence[Part], values: Sequence[Floats | None]) -> list[Floats]:
+    """Return the values or codes of the columns that are modelled."""
+    return [own for own, part in zip(values, parts, strict=True) if part.modelled and own is not None]
+
+
+def _believe_all(
+    model: Model,
+    layout: Layout,
+    data: Data,
+    columns: Sequence[FittedColumn],
+    parts: Sequence[Part],
+    values: Sequence[Floats | None],
+    held: Flags,
+    shared: Any,
+    rng: np.random.Generator,
+) -> list[Part]:
+    """Choose, for each column, how much of a twin's cell to take over: by held-out cells again."""
+    rows = np.flatnonzero(held.any(1))
+    if len(rows) > MOST_COMPARED:
+        rows = np.sort(rng.choice(rows, MOST_COMPARED, replace=False))
+    if not len(rows):
+        return list(parts)
+    own, believed = np.array(layout.columns), list(parts)
+    memory = remember_table(columns, parts, values, rng, held)
+    truth = [one[rows] for one in modelled_values(parts, values)]
+    twins = find_twins(memory, [np.where(held[rows, place], np.nan, one) for place, one in enumerate(truth)])
+    some = data.rows(rows)
+    naturals = predict_natural(model, layout, shared, some._replace(mask=some.mask & ~held[rows][:, own]))
+    for place, j in enumerate(j for j, part in enumerate(parts) if part.modelled):
+        mine = held[rows, place]
+        features = [np.asarray(naturals[f][mine], np.float64) for f in np.flatnonzero(own == place)]
+        near = Twins(*(one[mine] for one in twins))
+        believed[j] = believe(columns[j], parts[j], truth[place][mine], features, near, place)
+    return believed
+
+
+def believe(
+    fitted: FittedColumn, part: Part, truth: Floats, naturals: Sequence[Floats], twins: Twins, place: int
+) -> Part:
+    """Return how much of a twin's cell to take over, from held-out cells of a column: nothing unless it helps."""
+    if len(truth) < FEWEST or not (part.bins or fitted.column.has_classes):
+        return part
+    usual = recover_part(fitted, part, naturals)
+
+    def losses(belief: Belief | None) -> Floats | Flags:
+        mixed = mix_twins(replace(part, belief=belief), usual, twins, place)
+        if part.bins is None:
+            return np.asarray(estimate_part(fitted, part, mixed, "mode") != truth)
+        return np.asarray(((mixed["mean"] - truth) / part.std) ** 2)
+
+    best, least = None, losses(None)
+    for belief in BELIEFS:
+        found = losses(belief)
+        if _better(found, least, SURELY if best is None else CLEARLY):
+            best, least = belief, found
+    return replace(part, belief=best)
 
 
 def _settle_all(
@@ -229,7 +315,7 @@ def _covering(bins: Bins, truth: Floats, shares: Floats) -> float:
     return -10.0 * float(sum(((away < 0.5 * level).mean() - level) ** 2 for level in LEVELS))
 
 
-def _better(one: Floats | Flags, other: Floats | Flags) -> bool:
+def _better(one: Floats | Flags, other: Floats | Flags, by: float = CLEARLY) -> bool:
     """Whether losses are smaller than others on the same cells, by more than chance makes likely."""
     gain = np.asarray(other, np.float64) - np.asarray(one, np.float64)
-    return bool(gain.mean() > CLEARLY * gain.std() / np.sqrt(len(gain)))
+    return bool(gain.mean() > by * gain.std() / np.sqrt(len(gain)))

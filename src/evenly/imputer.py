@@ -31,11 +31,12 @@ from evenly.features import (
     draw_part,
     estimate_part,
     lay_out,
+    mix_twins,
     quantile_part,
     recover_part,
 )
 from evenly.files import read_tensors, readable, saved_path, write_tensors
-from evenly.held_out import learn
+from evenly.held_out import learn, modelled_values, remember_table
 from evenly.likelihoods import NORMAL, Likelihood
 from evenly.metrics import log_likelihood
 from evenly.models import MODELS
@@ -53,6 +54,7 @@ from evenly.scaler import FittedColumn, LipschitzScaler, check_width, left_out, 
 from evenly.scaling import get_method
 from evenly.schema import Schema, Value, pick
 from evenly.tables import Floats, Table, TableColumn, as_column, build_table, fill_cells, open_table, select
+from evenly.twins import Memory, find_twins
 
 Auto = Literal["auto"]
 Flags = npt.NDArray[np.bool_]
@@ -267,7 +269,7 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
         sizes = {name: int(size) for name, size in given.items() if size != "auto"}
         model = kind.of_size(opened.n_rows, len(modelled), sizes | {"masked": int(self.masked_training)})
         networks: list[Any] = []
-        watched = None
+        watched = memory = None
         elbo, gained, baseline = np.zeros(0), np.zeros((0, len(modelled))), np.zeros(len(modelled))
         if modelled:
             data = arrange(columns, parts, values, seed=scaler.seed_, with_inputs=model.reads_inputs)
@@ -309,9 +311,9 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
                     seed=seed,
                     told=callback,
                 )
-            networks, parts, history, watched = learned
+            networks, parts, history, watched, memory = learned
             elbo, gained = history.elbo, history.log_likelihood.reshape(-1, len(modelled)) / observed + units
-        self._become(scaler, model, parts, layout, networks)
+        self._become(scaler, model, parts, layout, networks, memory)
         self._watched = watched
         self.history_: dict[str, Any] = {
             "elbo": elbo,
@@ -326,7 +328,13 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
         return ("vae" if self.preset == "paper" else "masked") if self.model == "auto" else self.model
 
     def _become(
-        self, scaler: LipschitzScaler, model: Model, parts: list[Part], layout: Layout, networks: list[Any]
+        self,
+        scaler: LipschitzScaler,
+        model: Model,
+        parts: list[Part],
+        layout: Layout,
+        networks: list[Any],
+        memory: Memory | None,
     ) -> None:
         self.__dict__.pop("feature_names_in_", None)  # the new table may have no names
         if hasattr(scaler, "feature_names_in_"):
@@ -335,6 +343,7 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
         self.scaler_, self.schema_ = scaler, scaler.schema_
         self._columns: list[FittedColumn] = scaler.columns_
         self._model, self._parts, self._layout, self._networks = model, parts, layout, networks
+        self._memory = memory
         self._modelled = [j for j, part in enumerate(parts) if part.modelled]
         self.bins_ = {
             one.column.name: part.bins for one, part in zip(self._columns, parts, strict=True) if part.bins is not None
@@ -522,7 +531,12 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
                 for j in self._modelled:
                     own = [np.asarray(next(naturals)[: len(where)], np.float64) for _ in self._parts[j].fill]
                     found[j].append(recover_part(self._columns[j], self._parts[j], own))
-            yield where, {j: average(usuals, self._parts[j]) for j, usuals in found.items()}
+            usual = {j: average(usuals, self._parts[j]) for j, usuals in found.items()}
+            if self._memory is not None:
+                values = [own[where] for own in modelled_values(self._parts, opened.values)]
+                twins = find_twins(self._memory, values)
+                usual = {j: mix_twins(self._parts[j], usual[j], twins, at) for at, j in enumerate(self._modelled)}
+            yield where, usual
 
     def _impute(
         self,
@@ -610,6 +624,8 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
             f"network{i}{name}": array for i, one in enumerate(self._networks) for name, array in flatten(one).items()
         }
         tensors |= {"elbo": elbo, "log_likelihood": curves}
+        if self._memory is not None:
+            tensors["memory"] = self._memory.values
         content = {
             "evenly": __version__,
             "saved": type(self).__name__,
@@ -655,7 +671,12 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
             for start in (f"network{i}[" for i in range(content["n_networks"])):
                 mine = {name[len(start) - 1 :]: one for name, one in tensors.items() if name.startswith(start)}
                 networks.append(unflatten(model, layout, n_inputs, mine))
-            imputer._become(scaler, model, parts, layout, networks)
+            memory = None
+            if "memory" in tensors:
+                columns = iter(tensors["memory"].T)
+                values = [next(columns) if part.modelled else None for part in parts]
+                memory = remember_table(scaler.columns_, parts, values, np.random.default_rng(0))
+            imputer._become(scaler, model, parts, layout, networks, memory)
             curves = dict(zip(content["baseline"], tensors["log_likelihood"], strict=True))
             imputer.history_ = {"elbo": tensors["elbo"], "log_likelihood": curves}
             imputer.baseline_ = content["baseline"]
