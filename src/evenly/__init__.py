@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from evenly._support import EvenlyError, EvenlyWarning, MissingExtraError, TableError
     from evenly.custom import define_likelihood
     from evenly.files import load_heart
+    from evenly.formats import read_table, write_table
     from evenly.imputer import Imputer
     from evenly.likelihoods import Likelihood, Support, get_likelihood
     from evenly.metrics import imputation_error
@@ -25,6 +26,7 @@ _ROOMS = {
     "_support": ("EvenlyError", "EvenlyWarning", "MissingExtraError", "TableError"),
     "custom": ("define_likelihood",),
     "files": ("load_heart",),
+    "formats": ("read_table", "write_table"),
     "imputer": ("Imputer",),
     "likelihoods": ("Likelihood", "Support", "get_likelihood"),
     "metrics": ("imputation_error",),
@@ -59,8 +61,10 @@ __all__ = [
     "load_heart",
     "plot_smoothness",
     "pool",
+    "read_table",
     "smoothness_at",
     "try_imputer",
+    "write_table",
 ]
 
 
