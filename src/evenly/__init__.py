@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from evenly.files import load_heart
     from evenly.formats import read_table, write_table
     from evenly.imputer import Imputer
+    from evenly.inspection import inspect_table
     from evenly.likelihoods import Likelihood, Support, get_likelihood
     from evenly.metrics import imputation_error
     from evenly.plots import plot_smoothness
@@ -28,6 +29,7 @@ _ROOMS = {
     "files": ("load_heart",),
     "formats": ("read_table", "write_table"),
     "imputer": ("Imputer",),
+    "inspection": ("inspect_table",),
     "likelihoods": ("Likelihood", "Support", "get_likelihood"),
     "metrics": ("imputation_error",),
     "plots": ("plot_smoothness",),
@@ -58,6 +60,7 @@ __all__ = [
     "get_likelihood",
     "imputation_error",
     "infer_schema",
+    "inspect_table",
     "load_heart",
     "plot_smoothness",
     "pool",

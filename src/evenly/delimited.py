@@ -31,8 +31,6 @@ _INTEGER = r"^[+-]?(?:0|[1-9][0-9]*)$"
 _NUMBER = r"^[+-]?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?$"
 _INFINITE = r"^(?i)[+-]?inf(?:inity)?$"
 _NAN = r"^(?i)[+-]?nan$"
-_LONG = r"^[+-]?[0-9]{17,}$"
-"""Whole numbers that double precision cannot be trusted with: 2^53 has 16 digits."""
 _COMMA_NUMBER = r"^[+-]?(?:0|[1-9][0-9]*|[1-9][0-9]{0,2}(?:\.[0-9]{3})+)(?:,[0-9]+)?(?:[eE][+-]?[0-9]+)?$"
 
 
@@ -115,7 +113,7 @@ def read_delimited(data: bytes, name: str, delimiter: str | None = None) -> Any:
     body = data[start:]
     if len(names) > 1:
         body = body.rstrip(b"\r\n\x1a")
-    if not body.strip():
+    if not body or body.isspace():
         raise TableError(f"{name} with a header of {len(names)} columns and 0 rows", "expected at least 1 row")
     _refuse_other_delimiter(names, body, name, delimiter)
     frame = _read_fast(body, names, delimiter)
@@ -278,7 +276,7 @@ def _read_carefully(text: str, names: list[str], name: str, delimiter: str, n_li
                 extra = len(cells) - len(names)
                 hint = "put quotes around cells that hold the delimiter" if extra > 0 else "is the row cut off?"
                 raise TableError(
-                    f"{len(cells)} cells in line {line} of {name}",
+                    f"{len(cells)} cell{'s' * (len(cells) > 1)} in line {line} of {name}",
                     f"its header has {len(names)} columns (delimiter {delimiter!r})",
                     hint if extra != 1 else f"{hint}, or name the first column, if it holds row names",
                 )
@@ -347,28 +345,33 @@ def _without(column: Any, gone: Any) -> Any:
 
 
 def _as_numbers(column: Any) -> Any:
+    """Return a text column as whole numbers, or as numbers, if each of its cells is one; as it is otherwise."""
     pl = require("polars", "tool")
-    n_missing = column.null_count()
-    if n_missing == len(column):
-        return column
-    whole = column.cast(pl.Int64, strict=False)
-    if whole.null_count() == n_missing and (whole.cast(pl.String) == column).all():
-        return whole
-    cells = column.str.strip_chars()
-    first = cells.drop_nulls().head(100)
     words = f"{_NUMBER}|{_INFINITE}|{_NAN}"
-    if not first.str.contains(words).all() or not cells.str.contains(words).all():
+    first = column.drop_nulls().head(100).str.strip_chars()
+    if not len(first) or not first.str.contains(words).all():
         return column
-    numbers = _without(cells, cells.str.contains(_NAN))
-    if not numbers.str.contains(_NUMBER).any():
+    maybe_whole = first.str.contains(f"{_INTEGER}|{_NAN}").all()
+    if maybe_whole:
+        whole = column.cast(pl.Int64, strict=False)
+        if whole.null_count() == column.null_count() and (whole.cast(pl.String) == column).all():
+            return whole  # the usual case, without a look at the letters
+    cells = column.str.strip_chars()
+    if not cells.str.contains(_NUMBER).all():
+        if not cells.str.contains(words).all():
+            return column
+        cells = _without(cells, cells.str.contains(_NAN))
+    if maybe_whole:
+        whole = cells.cast(pl.Int64, strict=False)
+        if whole.null_count() == cells.null_count() < len(cells):
+            return whole
+    numbers = cells.cast(pl.Float64, strict=False)
+    if numbers.null_count() > cells.null_count() or not numbers.is_finite().any():
         return column
-    if numbers.str.contains(_INTEGER).all():
-        whole = numbers.cast(pl.Int64, strict=False)
-        return whole if whole.null_count() == numbers.null_count() else column
-    parsed = numbers.cast(pl.Float64, strict=False)
-    infinite = numbers.str.contains(_INFINITE).sum()
-    exact = parsed.null_count() == numbers.null_count() and parsed.is_infinite().sum() == infinite
-    return parsed if exact and not numbers.str.contains(_LONG).any() else column
+    # Beyond 2^53 double precision drops digits of whole numbers, and beyond 1.8e308 it knows only infinity.
+    large = cells.filter(numbers.abs() >= 2.0**53)
+    made_infinite = numbers.is_infinite().sum() > large.str.contains(_INFINITE).sum()
+    return column if made_infinite or large.str.contains(_INTEGER).any() else numbers
 
 
 def _with_points(column: Any) -> Any:

@@ -190,7 +190,7 @@ def read_table(source: str | Path, *, form: str | None = None) -> polars.DataFra
     wanted = parse_form(form) if form else None
     name = "standard input" if _is_standard(source) else str(source)
     data = _decompress(_read_bytes(source, name), name)
-    if not data.strip():
+    if not data or data.isspace():
         raise TableError(f"{name} without any content", "expected a table")
     found = _form_of_content(data, name, wanted, _form_of_name(Path(source).name.lower()))
     with _clear(name):

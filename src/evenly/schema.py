@@ -249,10 +249,12 @@ def look(column: TableColumn, missing: Sequence[Value] = ()) -> Facts:
     n_rows = len(column.native)
     if column.storage in ("time", "other"):
         return Facts(column.storage, n_rows, n_rows)
+    gone = {str(marker) for marker in (*MISSING_MARKERS, *missing)}
+    if (spelled := column.spelled_numbers(gone)) is not None:
+        return _look_at_numbers(column, spelled[0], tuple(spelled[1]))
     codes, distinct = column.factorized
     if not distinct:
         return Facts("text", n_rows, 0)
-    gone = {str(marker) for marker in (*MISSING_MARKERS, *missing)}
     is_marker = np.array([isinstance(value, str) and value.strip() in gone for value in distinct])
     counts = np.bincount(codes[codes >= 0], minlength=len(distinct))
     markers = tuple(value for value, hit in zip(distinct, is_marker, strict=True) if hit)

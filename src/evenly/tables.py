@@ -5,7 +5,7 @@ from __future__ import annotations
 import decimal
 import os
 import re
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -23,6 +23,8 @@ Floats = npt.NDArray[np.float64]
 Storage = Literal["boolean", "integer", "float", "text", "time", "other"]
 
 _TIMES = (nw.Date, nw.Datetime, nw.Duration, nw.Time)
+_SPELLED = r"^[+-]?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?$"
+"""A number in ASCII, without leading zeros; Polars' regular expressions look neither ahead nor back."""
 
 
 BLOCK = 1 << 16
@@ -136,6 +138,25 @@ class TableColumn:
             codes = texts.cast(pl.Enum(distinct)).to_physical()  # an enumeration's codes are its places
             return codes.cast(pl.Int32).fill_null(-1).to_numpy(), distinct.to_list()
         return _factorize_objects(np.asarray([*self.native.to_list(), None], dtype=object)[:-1])
+
+    def spelled_numbers(self, markers: Collection[str]) -> tuple[Floats, list[str]] | None:
+        """Return texts that spell numbers as such, NaN where missing, and the markers among them; None for others.
+
+        Only Polars' texts are read this way, at once instead of one distinct text after the other.
+        """
+        if isinstance(self.native, np.ndarray) or self.native.dtype != nw.String:
+            return None
+        if not self.native.implementation.is_polars():
+            return None
+        cells = nw.to_native(self.native)
+        stripped = cells.str.strip_chars()
+        gone = stripped.is_in(list(markers))
+        kept = stripped.filter(~gone)
+        if not len(kept) or not kept.head(100).str.contains(_SPELLED).all() or not kept.str.contains(_SPELLED).all():
+            return None
+        numbers = np.full(len(cells), np.nan)
+        numbers[(~gone).fill_null(False).to_numpy()] = kept.cast(float).to_numpy()
+        return numbers, cells.filter(gone).unique(maintain_order=True).to_list()
 
 
 def _is_pandas_like(series: Any) -> bool:
