@@ -186,6 +186,8 @@ def test_a_file_delimited_by_something_else_than_its_name_says_is_refused(tmp_pa
         ('a,b\n"x\ny",2\n\n3\n', "1 cell in line 5"),
         ("a,b\r\n1,2\r\n3\r\n", "1 cell in line 3"),
         ("sep=,\na,b\n1\n", "1 cell in line 3"),
+        ("a,b\n1\n3,4,", "1 cell in line 2"),
+        ("a,b\n1,2\n\n3,4,", "3 cells in line 4"),
         ('a,b\n1,2\n3,"x\n4,5\n', "a quote in line 3"),
         ('a,"b\n1,2\n', "a quote in the header"),
         ("a,b,a\n1,2,3\n", "Column 'a': got the name 2 times"),

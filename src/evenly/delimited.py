@@ -112,7 +112,7 @@ def read_delimited(data: bytes, name: str, delimiter: str | None = None) -> Any:
     names, start, n_lines = _header(data, name, delimiter)
     body = data[start:]
     if len(names) > 1:
-        body = body.rstrip(b"\r\n\x1a")
+        body = body.rstrip(b"\r\n\x1a") + b"\n"  # without a line end, Polars overlooks a delimiter too many
     if not body or body.isspace():
         raise TableError(f"{name} with a header of {len(names)} columns and 0 rows", "expected at least 1 row")
     _refuse_other_delimiter(names, body, name, delimiter)
@@ -274,7 +274,7 @@ def _read_carefully(text: str, names: list[str], name: str, delimiter: str, n_li
                 cells = []
             if cells and len(cells) != len(names):
                 extra = len(cells) - len(names)
-                hint = "put quotes around cells that hold the delimiter" if extra > 0 else "is the row cut off?"
+                hint = "put quotes around cells that hold the delimiter" if extra > 0 else "the row may be cut off"
                 raise TableError(
                     f"{len(cells)} cell{'s' * (len(cells) > 1)} in line {line} of {name}",
                     f"its header has {len(names)} columns (delimiter {delimiter!r})",

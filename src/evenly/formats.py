@@ -133,7 +133,7 @@ def _is_special(path: Path) -> bool:
 
 
 @contextmanager
-def _clear(what: str) -> Iterator[None]:
+def _clear(what: str, expected: str = "expected a whole and sound file") -> Iterator[None]:
     """Turn whatever goes wrong with a file into one clear error."""
     pl = require("polars", "tool")
     damage = (EOFError, ValueError, zlib.error, lzma.LZMAError, pl.exceptions.PolarsError, pl.exceptions.PanicException)
@@ -141,11 +141,9 @@ def _clear(what: str) -> Iterator[None]:
         yield
     except TableError:
         raise
-    except OSError as error:
-        raise TableError(f"{what}: {error.strerror or error}", "expected it to work") from error
-    except damage as error:
-        message = " ".join(str(error).split("\n")[0].split()).rstrip(".")
-        raise TableError(f"{what}: {message}", "expected a whole and sound file") from error
+    except (OSError, *damage) as error:
+        message = getattr(error, "strerror", None) or str(error)
+        raise TableError(f"{what}: {' '.join(message.partition(chr(10))[0].split()).rstrip('.')}", expected) from error
 
 
 # --- reading --------------------------------------------------------------------------------------------------
@@ -371,7 +369,7 @@ def write_table(table: Any, target: str | Path, *, form: str | None = None) -> N
         _write_standard(frame, wanted)
         return
     check_writable(target, form=form)
-    with _clear(f"{target}, which could not be written"):
+    with _clear(f"{target}, which could not be written", "expected room and the right to; an old file is unchanged"):
         if _is_special(path):
             with path.open("wb") as file:
                 _write(frame, file, wanted)
@@ -389,11 +387,10 @@ def _as_polars(table: Any) -> Any:
     pl = require("polars", "tool")
     if isinstance(table, pl.DataFrame):
         return table
-    with _clear(f"a table of type {type(table).__name__}"):
-        try:
-            return pl.DataFrame(table)
-        except (TypeError, ImportError) as error:
-            raise TableError(f"a table of type {type(table).__name__}: {error}", "expected a dataframe") from None
+    try:
+        return pl.DataFrame(table)
+    except (TypeError, ValueError, ImportError, pl.exceptions.PolarsError) as error:
+        raise TableError(f"a table of type {type(table).__name__}: {error}", "expected a dataframe") from None
 
 
 def _writable(frame: Any, form: Form) -> Any:
