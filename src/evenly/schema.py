@@ -259,13 +259,24 @@ def look(column: TableColumn, missing: Sequence[Value] = ()) -> Facts:
     counts = np.bincount(codes[codes >= 0], minlength=len(distinct))
     markers = tuple(value for value, hit in zip(distinct, is_marker, strict=True) if hit)
     kept = [value for value, hit in zip(distinct, is_marker, strict=True) if not hit]
-    parsed = [read_number(value) for value in kept]
-    if kept and column.categories is None and all(value is not None for value in parsed):
+    parsed = _numbers_of(kept) if kept and column.categories is None else None
+    if parsed is not None:
         lookup = np.full(len(distinct) + 1, np.nan)  # the last entry is for the code -1
         lookup[:-1][~is_marker] = parsed
         return _look_at_numbers(column, lookup[codes], markers)
     n = int(counts[~is_marker].sum())
     return Facts("text", n_rows, n, distinct=tuple(kept), counts=tuple(counts[~is_marker]), markers=markers)
+
+
+def _numbers_of(values: Iterable[Any]) -> list[float] | None:
+    """Return what all of some cells spell, if those are numbers; the first other one ends the reading."""
+    numbers = []
+    for value in values:
+        number = read_number(value)
+        if number is None:
+            return None
+        numbers.append(number)
+    return numbers
 
 
 def read_number(value: Any) -> float | None:
