@@ -16,6 +16,7 @@ import numpy.typing as npt
 from evenly.bins import Bins
 from evenly.features import Part, estimate_part, mix_twins, recover_part
 from evenly.likelihoods import UNIT_NORMAL
+from evenly.metrics import CLEARLY, clearly_better
 from evenly.models.bbvi import (
     Data,
     History,
@@ -42,8 +43,6 @@ CHUNK = 4096
 """Rows that are looked at together, at most."""
 BLENDS = (0.5, 0.0, 1.0)
 """Shares of the bins in the mean of a number that are tried; the first is kept unless another is clearly better."""
-CLEARLY = 1.0
-"""Standard errors by which an alternative must be better."""
 SURELY = 2.5
 """Standard errors by which twins must help before any is believed: several beliefs are tried for every column."""
 POWERS = (0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.15, 1.3, 1.5, 1.75, 2.0, 2.5, 3.0)
@@ -184,7 +183,7 @@ def believe(
     best, least = None, losses(None)
     for belief in BELIEFS:
         found = losses(belief)
-        if _better(found, least, SURELY if best is None else CLEARLY):
+        if clearly_better(found, least, SURELY if best is None else CLEARLY):
             best, least = belief, found
     return replace(part, belief=best)
 
@@ -284,13 +283,13 @@ def settle(fitted: FittedColumn, part: Part, truth: Floats, naturals: Sequence[F
     if part.bins is None:
         wrong = estimate_part(fitted, part, recover_part(fitted, part, naturals), "mode") != truth
         alone = truth != float(np.argmax(fitted.frequencies))
-        return replace(part, trust=0.0 if _better(alone, wrong) else 1.0)
+        return replace(part, trust=0.0 if clearly_better(alone, wrong) else 1.0)
     ends = [recover_part(fitted, replace(part, blend=end, trust=1.0), naturals)["mean"] for end in (0.0, 1.0)]
     normal, binned, wanted = ((values - part.mean) / part.std for values in (*ends, truth))
     moved = {blend: blend * binned + (1.0 - blend) * normal for blend in BLENDS}
     chosen = BLENDS[0]
     for blend in BLENDS[1:]:
-        if _better((moved[blend] - wanted) ** 2, (moved[chosen] - wanted) ** 2):
+        if clearly_better((moved[blend] - wanted) ** 2, (moved[chosen] - wanted) ** 2):
             chosen = blend
     # Least squares through the column's mean, with some cells' weight on 1: a slope below 1 says "too sure".
     best = moved[chosen]
@@ -313,9 +312,3 @@ def _covering(bins: Bins, truth: Floats, shares: Floats) -> float:
     """Return how near central intervals come to holding the share of numbers that they should: 0 at best."""
     away = np.abs(bins.ranks(shares, truth, np.random.default_rng(0)) - 0.5)
     return -10.0 * float(sum(((away < 0.5 * level).mean() - level) ** 2 for level in LEVELS))
-
-
-def _better(one: Floats | Flags, other: Floats | Flags, by: float = CLEARLY) -> bool:
-    """Whether losses are smaller than others on the same cells, by more than chance makes likely."""
-    gain = np.asarray(other, np.float64) - np.asarray(one, np.float64)
-    return bool(gain.mean() > by * gain.std() / np.sqrt(len(gain)))

@@ -33,6 +33,9 @@ GROUPS = {"discrete": ("count", "binary", "categorical", "ordinal"), "continuous
 LEAST_PROBABILITY = 1e-6
 """Probabilities are cut to this and to 1 minus it: a trick may give a class 0, and its log would be -infinity."""
 
+CLEARLY = 1.0
+"""Standard errors by which a mean loss must be smaller to be clearly so."""
+
 ERROR_COLUMNS = ("column", "kind", "scored", "error", "baseline", "normalized")
 
 
@@ -198,6 +201,19 @@ def ratio_to_baseline(errors: Floats, baseline: Floats) -> Floats:
     perfect = baseline == 0.0
     ratio = errors / np.where(perfect, 1.0, baseline)
     return np.where(perfect, np.where(errors == 0.0, 1.0, np.inf), ratio)
+
+
+def clearly_better(losses: Floats | Bools, others: Floats | Bools, by: float = CLEARLY) -> bool:
+    """Whether losses are smaller than others on the same cells, by more than so many standard errors.
+
+    Examples
+    --------
+    >>> losses = np.array([1.0, 2.0, 1.0, 2.0])
+    >>> clearly_better(losses, losses + [1.0, 2.0, 1.0, 2.0]), clearly_better(losses, losses + [9.0, -8.0, 9.0, -8.0])
+    (True, False)
+    """
+    gain = np.asarray(others, np.float64) - np.asarray(losses, np.float64)
+    return bool(gain.mean() > by * gain.std() / np.sqrt(len(gain)))
 
 
 def mean_errors(columns: Sequence[Column], errors: Floats) -> dict[str, float]:
