@@ -40,6 +40,8 @@ ORDER = [
     "held_out",
     "imputer",
     "trial",
+    "diagnosis",
+    "balance",
     "pooling",
     "plots",
     "paper",
@@ -73,6 +75,7 @@ ALLOWED = {
     "held_out": {"numpy"},
     "imputer": {"numpy", "sklearn"},
     "trial": {"numpy", "sklearn"},
+    "balance": {"numpy", "sklearn"},
     "pooling": {"numpy", "scipy"},
     "plots": {"numpy"},
 }

@@ -9,6 +9,7 @@ from evenly._version import __version__
 
 if TYPE_CHECKING:
     from evenly._support import EvenlyError, EvenlyWarning, MissingExtraError, TableError
+    from evenly.balance import Diagnosis, diagnose
     from evenly.custom import define_likelihood
     from evenly.files import load_heart
     from evenly.formats import read_table, write_table
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 _ROOMS = {
     "_support": ("EvenlyError", "EvenlyWarning", "MissingExtraError", "TableError"),
+    "balance": ("Diagnosis", "diagnose"),
     "custom": ("define_likelihood",),
     "files": ("load_heart",),
     "formats": ("read_table", "write_table"),
@@ -43,6 +45,7 @@ _HOME = {name: room for room, names in _ROOMS.items() for name in names}
 
 __all__ = [
     "Column",
+    "Diagnosis",
     "EvenlyError",
     "EvenlyWarning",
     "Imputer",
@@ -57,6 +60,7 @@ __all__ = [
     "ball_smoothness",
     "compare_imputers",
     "define_likelihood",
+    "diagnose",
     "get_likelihood",
     "imputation_error",
     "infer_schema",
