@@ -616,7 +616,7 @@ def test_adult_is_unbalanced_standardized_and_balanced_under_lip(adult):
 
 
 @pytest.mark.slow
-def test_adult_has_columns_that_std_overlooks_and_lip_learns(adult):
+def test_adult_has_columns_that_std_overlooks_and_the_verdict_names_them(adult):
     table, schema = adult
     found = diagnose(table, schema=schema, random_state=0)
     std, lip = found.trainings

@@ -68,10 +68,10 @@ def diagnose(
 
     Smoothness and gradient shares come from the columns' statistics alone. The share is by the expected size of one
     cell's gradient in the natural parameters of its scaled features, at the column's own fit: there the gradient is
-    T(x) minus its mean, so that its mean square is the trace of the Fisher matrix, and the share is the root of that
-    trace divided by the sum of these roots over columns. Discrete likelihoods cannot be scaled, so that a discrete
-    column is the same under none, std, max and iqr; under `lip` it gets the Gamma trick, as in `lip-gamma`, and every
-    column has the same smoothness.
+    the sufficient statistics minus their mean, so that its mean square is the trace of the Fisher matrix, and the
+    share is the root of that trace divided by the sum of these roots over columns. Discrete likelihoods cannot be
+    scaled, so that a discrete column is the same under none, std, max and iqr; under `lip` it gets the Gamma trick, as
+    in `lip-gamma`, and every column has the same smoothness (but where no scale reaches the target: `below_floor`).
 
     A column is overlooked if neither of two things holds after the short training: its log-likelihood is more than
     0.01 + 1 / n nats (of n observed cells) above that of a model that knows the column alone; or its error on the
@@ -106,7 +106,7 @@ def diagnose(
     Returns
     -------
     Diagnosis
-        All numbers, and a verdict.
+        The numbers by column and training, and a verdict.
 
     Examples
     --------
@@ -249,8 +249,7 @@ def _check_training(methods: Sequence[str], rate: Any, settings: Mapping[str, An
         raise TableError(f"model = {settings['model']!r}", f"expected one of {', '.join(MODELS)}")
     if not methods:
         raise TableError("no methods", "expected one or more to train with", "or train=False")
-    for method in methods:
-        Imputer(method=method, learning_rate=rate, **settings)._check_settings()
+    Imputer(learning_rate=rate, **settings)._check_settings()
     return MODELS[settings["model"]].learning_rate if rate == "auto" else float(rate)
 
 
@@ -270,8 +269,7 @@ class Trial:
 def _hide(opened: Table, columns: Sequence[FittedColumn], names: set[str], share: float, seed: int) -> Trial:
     """Take some rows, encode their cells and hide a share of the observed ones.
 
-    Columns that are not modelled are left empty. What is hidden goes by the column's name and the seed, not by the
-    other columns; two different values of each column stay visible.
+    Columns that are not modelled are left empty.
     """
     rng = np.random.default_rng((seed, 0))
     rows = np.arange(opened.n_rows)
