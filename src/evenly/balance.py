@@ -392,8 +392,8 @@ def _overlooked(
         n_observed = int((~np.isnan(truth) & ~hidden).sum())
         curve = curves.get(column.name, ())
         fitted = bool(curve) and curve[-1] > baseline[column.name] + LEAST_GAIN + 1.0 / n_observed
-        losses = (_losses(column, truth[hidden], one[hidden, j]) for one in (predicted, alone))
-        if not fitted and not (hidden.sum() >= FEWEST and clearly_better(*losses)):
+        ours, others = (_losses(column, truth[hidden], one[hidden, j]) for one in (predicted, alone))
+        if not fitted and not (hidden.sum() >= FEWEST and clearly_better(ours, others)):
             found.append(column.name)
     return tuple(found)
 
