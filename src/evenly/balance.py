@@ -19,6 +19,7 @@ import numpy.typing as npt
 from sklearn.utils import check_random_state
 
 from evenly._support import EvenlyWarning, TableError, require
+from evenly.cells import coded
 from evenly.diagnosis import SCALINGS, ColumnBalance, Diagnosis, ShortTraining, give_verdict
 from evenly.likelihoods import LIKELIHOODS, Likelihood
 from evenly.metrics import baseline_errors, clearly_better, column_errors, mean_or_mode
@@ -276,23 +277,22 @@ def _hide(opened: Table, columns: Sequence[FittedColumn], names: set[str], share
     if opened.n_rows > MOST_ROWS:
         rows = np.sort(rng.choice(opened.n_rows, MOST_ROWS, replace=False))
     truth, hidden = np.full((len(rows), len(columns)), np.nan), np.zeros((len(rows), len(columns)), bool)
-    coded: list[Column] = []
+    kept: list[Column] = []
     own: dict[Any, Likelihood] = {}
     for j, (fitted, cells) in enumerate(zip(columns, opened.columns, strict=True)):
         column = fitted.column
         if column.name not in names:
-            coded.append(Column(name=column.name, kind="ignore"))
+            kept.append(Column(name=column.name, kind="ignore"))
             continue
         truth[:, j] = fitted.encode(cells)[0][rows]
         hidden[:, j] = choose_hidden(truth[:, j], share, rng)
-        classes = list(range(len(column.classes))) if column.classes is not None else None
-        coded.append(column.model_copy(update={"classes": classes, "missing": []}))
+        kept.append(coded(column))
         if fitted.family is not None and column.likelihood not in (*LIKELIHOODS, "categorical"):
             own[fitted.label] = fitted.family
     visible = np.where(hidden, np.nan, truth)
     data = {fitted.label: visible[:, j] for j, fitted in enumerate(columns)}
     kinds: dict[Any, str] = {one.label: one.column.kind for one in columns if one.label in own}
-    return Trial(coded, build_table(data, opened.container), truth, hidden, kinds, own)
+    return Trial(kept, build_table(data, opened.container), truth, hidden, kinds, own)
 
 
 def choose_hidden(values: Floats, share: float, rng: np.random.Generator) -> Flags:

@@ -111,6 +111,18 @@ def decode(column: Column, numbers: Floats, originals: Sequence[Any] = ()) -> np
     return classes[np.clip(codes, 0, len(classes) - 1)]
 
 
+def coded(column: Column) -> Column:
+    """Return the same column for a table that holds codes instead of classes, and no markers.
+
+    Examples
+    --------
+    >>> coded(Column(name="colour", kind="categorical", classes=["blue", "red"], missing=["?"])).classes
+    [0, 1]
+    """
+    classes = None if column.classes is None else list(range(len(column.classes)))
+    return column.model_copy(update={"classes": classes, "missing": []})
+
+
 def column_likelihood(column: Column, own: Mapping[str, Likelihood] | None = None) -> Likelihood:
     """Return the likelihood of a column, which may be one of the user's own."""
     assert column.likelihood is not None

@@ -14,7 +14,7 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from evenly._support import EvenlyWarning, TableError
-from evenly.cells import decode
+from evenly.cells import coded, decode
 from evenly.held_out import hold_out
 from evenly.imputer import Imputer
 from evenly.metrics import baseline_errors, column_errors
@@ -143,16 +143,18 @@ def compare_imputers(
         raise TableError(
             f"{opened.n_rows} rows without a column of ten known cells that differ", "expected some to hide and score"
         )
-    coded, schema = _coded(columns, np.where(hidden, np.nan, truth), opened)
+    shown = np.where(hidden, np.nan, truth)
+    numbers = build_table(dict(zip(opened.labels, shown.T.copy(), strict=True)), opened.container)
+    schema = Schema(columns=[coded(column) for column in columns])
     for imputer in imputers:
         begun = time.perf_counter()
         own = clone(imputer).set_params(schema=schema, kinds=None, missing=None)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", EvenlyWarning)  # said again when the whole table is fitted
             warnings.filterwarnings("default", "interrupted", EvenlyWarning)
-            own.fit(coded)
-            predicted = _rounded(own.predict_cells(coded), opened)
-            ends = [_values(end, opened) for end in own.interval(coded, LEVEL)]
+            own.fit(numbers)
+            predicted = _rounded(own.predict_cells(numbers), opened)
+            ends = [_values(end, opened) for end in own.interval(numbers, LEVEL)]
         yield Trial(
             tuple(_score(columns, truth, predicted, hidden, ends, opened)),
             share,
@@ -173,19 +175,6 @@ def encode_table(imputer: Imputer, table: Any, opened: Table) -> tuple[list[Colu
         one.encode(cells)[0] if one.features else nothing for one, cells in zip(fitted, opened.columns, strict=True)
     ]
     return [one.column for one in fitted], np.column_stack(values)
-
-
-def _coded(columns: Sequence[Column], values: Floats, opened: Table) -> tuple[Any, Schema]:
-    """Return a table of the same container that holds values and codes, and its schema."""
-    kept = [
-        column.model_copy(update={"missing": [], "classes": _codes(column)}) if column.kind != "ignore" else column
-        for column in columns
-    ]
-    return build_table(dict(zip(opened.labels, values.T.copy(), strict=True)), opened.container), Schema(columns=kept)
-
-
-def _codes(column: Column) -> list[int] | None:
-    return list(range(len(column.classes or ()))) if column.has_classes else None
 
 
 def _values(table: Any, opened: Table) -> Floats:
