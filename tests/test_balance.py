@@ -589,6 +589,16 @@ def test_a_likelihood_of_ones_own_is_trained_too(pareto):
     assert "size" in own.trainings[0].log_likelihood
 
 
+def test_a_model_that_predicts_cell_by_cell_is_judged_by_its_errors_alone():
+    """Columns that have nothing to do with each other: whatever an epoch's log-likelihood happens to be."""
+    rng = np.random.default_rng(2)
+    table = pd.DataFrame({"x": rng.normal(size=200), "y": rng.normal(size=200), "c": rng.choice(list("abc"), 200)})
+    (one,) = diagnose(table, model="masked", methods="std-none", epochs=2, share=0.3, random_state=0).trainings
+    worse = {name for name in table if one.error[name] >= one.baseline_error[name]}
+    assert worse
+    assert worse <= set(one.overlooked)
+
+
 # --- adult --------------------------------------------------------------------------------------------------------
 
 

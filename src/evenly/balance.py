@@ -78,7 +78,8 @@ def diagnose(
     0.01 + 1 / n nats (of n observed cells) above that of a model that knows the column alone; or its error on the
     hidden cells is smaller than that of the mean or the mode by more than one standard error of the difference (with
     10 hidden cells or more). A column that no other column tells anything about is not overlooked, as long as the
-    model describes its cells when it sees them.
+    model describes its cells when it sees them; but for `masked`, which does not see them, and whose log-likelihood
+    varies too much from epoch to epoch: there the error alone decides.
 
     Parameters
     ----------
@@ -360,7 +361,8 @@ def _train(trial: Trial, method: str, settings: dict[str, Any]) -> ShortTraining
         {name: float(error) for name, error in zip(names, averages, strict=True) if not np.isnan(error)},
         {name: int(n) for name, n in zip(names, scored, strict=True) if n},
         dict(zip(curves, (first / max(first.sum(), 1e-300)).tolist(), strict=True)),
-        _overlooked(trial, predicted, curves, imputer.baseline_),
+        # A model that predicts cell by cell scores other cells, and another number of them, in each epoch.
+        _overlooked(trial, predicted, {} if imputer._model.by_cell else curves, imputer.baseline_),
         tuple(notes),
     )
 
