@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from evenly.metrics import imputation_error
     from evenly.plots import plot_smoothness
     from evenly.pooling import pool
+    from evenly.report import make_report, write_report
     from evenly.scaler import LipschitzScaler
     from evenly.schema import Column, Schema, infer_schema
     from evenly.smoothness import ball_smoothness, smoothness_at
@@ -36,6 +37,7 @@ _ROOMS = {
     "metrics": ("imputation_error",),
     "plots": ("plot_smoothness",),
     "pooling": ("pool",),
+    "report": ("make_report", "write_report"),
     "scaler": ("LipschitzScaler",),
     "schema": ("Column", "Schema", "infer_schema"),
     "smoothness": ("ball_smoothness", "smoothness_at"),
@@ -66,12 +68,14 @@ __all__ = [
     "infer_schema",
     "inspect_table",
     "load_heart",
+    "make_report",
     "plot_smoothness",
     "pool",
     "read_table",
     "smoothness_at",
     "try_imputer",
     "write_table",
+    "write_report",
 ]
 
 

@@ -1,0 +1,347 @@
+"use strict";
+(() => {
+  const root = document.documentElement;
+  root.classList.add("scripted");
+  const charts = JSON.parse(document.getElementById("data").textContent);
+  const places = [...document.querySelectorAll(".plot")];
+  const dark = matchMedia("(prefers-color-scheme: dark)");
+  const onPaper = matchMedia("print");
+
+  // --- texts and colours ------------------------------------------------------------------------------------
+
+  // Plotly reads its labels as a kind of HTML, so every text from the table is escaped for it, and kept apart from the
+  // direction of the text around it.
+  const label = (text, longest = 60) => {
+    const points = Array.from(text.trim() === "" ? "(no name)" : text);
+    const cut = points.length > longest ? points.slice(0, longest - 1).join("") + "…" : points.join("");
+    return "\u2068" + cut.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;") + "\u2069";
+  };
+  const colours = () => {
+    const style = getComputedStyle(root);
+    const names = ["paper", "ink", "soft", "line", "grid", "first", "second", "third", "fourth", "gray"];
+    return Object.fromEntries(names.map((name) => [name, style.getPropertyValue("--" + name).trim()]));
+  };
+  // One look for one method in every chart: colour, dash, marker and pattern.
+  const look = (method, place, c) => {
+    const looks = {
+      lip: { color: c.first, dash: "solid", symbol: "diamond", pattern: "" },
+      std: { color: c.second, dash: "dash", symbol: "square-open", pattern: "/" },
+      none: { color: c.gray, dash: "dot", symbol: "circle-open", pattern: "." },
+    };
+    const others = [
+      { color: c.first, dash: "solid", symbol: "diamond", pattern: "" },
+      { color: c.third, dash: "dashdot", symbol: "triangle-up-open", pattern: "x" },
+      { color: c.fourth, dash: "dot", symbol: "circle-open", pattern: "." },
+    ];
+    return looks[method.split("-")[0]] || others[place % others.length];
+  };
+
+  // --- charts: data -> traces and layout ---------------------------------------------------------------------
+
+  const narrow = (width) => width < 480;
+  const rows = (chart, width) => ({
+    yaxis: {
+      tickmode: "array",
+      tickvals: chart.names.map((_, i) => i),
+      ticktext: chart.names.map((name) => label(name, narrow(width) ? 14 : 28)),
+      autorange: false,
+      range: [chart.names.length - 0.4, -0.6],
+      automargin: true,
+      showgrid: false,
+      zeroline: false,
+      ticks: "",
+    },
+    margin: { l: 8, r: 16, t: 34, b: 44 },
+  });
+  const hover = (what) => `%{customdata}<br>${what}<extra></extra>`;
+  const dots = (chart, c) =>
+    chart.series.map((one, place) => {
+      const own = look(one.key, place, c);
+      return {
+        type: "scatter",
+        mode: "markers",
+        name: label(one.name),
+        x: one.values,
+        y: one.values.map((_, i) => i),
+        customdata: chart.names.map((name) => label(name)),
+        hovertemplate: hover(`${label(one.name)}: %{x:.3~g}`),
+        marker: { color: own.color, symbol: own.symbol, size: 9, line: { width: 2, color: own.color } },
+      };
+    });
+  const line = (axis, value, color) => ({
+    type: "line",
+    [axis + "0"]: value,
+    [axis + "1"]: value,
+    [axis === "x" ? "yref" : "xref"]: "paper",
+    [axis === "x" ? "y0" : "x0"]: 0,
+    [axis === "x" ? "y1" : "x1"]: 1,
+    layer: "below",
+    line: { color, width: 1.5, dash: "dot" },
+  });
+  const finite = (values) => values.filter((value) => value !== null);
+
+  // Known before a chart is drawn, so that nothing moves when it is.
+  const height = (chart, width) => {
+    const rowHeight = { smoothness: 24, gains: 24, gradient: 28, comparison: 30 }[chart.type];
+    if (rowHeight) return 110 + rowHeight * chart.names.length;
+    if (chart.type === "classes") return Math.max(240, 90 + 28 * chart.labels.length);
+    return chart.type === "curves" && narrow(width) ? 270 : 240;
+  };
+
+  const kinds = {
+    numbers(chart, c) {
+      const { edges, observed, imputed } = chart;
+      const middle = edges.slice(1).map((edge, i) => 0.5 * edge + 0.5 * edges[i]);
+      const customdata = middle.map((_, i) => `${edges[i].toPrecision(4)} to ${edges[i + 1].toPrecision(4)}`);
+      const traces = [];
+      if (observed) {
+        traces.push({
+          type: "bar", name: "observed", x: middle, y: observed, customdata,
+          width: edges.slice(1).map((edge, i) => edge - edges[i]),
+          hovertemplate: hover("observed: %{y:.1%}"),
+          marker: { color: c.first + "80", line: { width: 0 } },
+        });
+      }
+      if (imputed) {
+        // The outline of a histogram: from the axis up, along every bin, and down again.
+        const x = [edges[0], ...edges];
+        const y = [0, ...imputed, 0];
+        traces.push({
+          type: "scatter", mode: "lines", name: "imputed", x, y, hoverinfo: "skip",
+          line: { color: c.second, width: 2.5, shape: "hv" },
+        }, {
+          type: "scatter", mode: "markers", x: middle, y: imputed, customdata, showlegend: false,
+          hovertemplate: hover("imputed: %{y:.1%}"), marker: { color: c.second, opacity: 0 },
+        });
+      }
+      return {
+        traces,
+        layout: {
+          bargap: 0, barmode: "overlay",
+          xaxis: { zeroline: false, showgrid: false, nticks: 7 },
+          yaxis: { title: { text: "share of cells" }, tickformat: ",.0%", rangemode: "tozero", nticks: 5, automargin: true },
+        },
+      };
+    },
+    classes(chart, c, width) {
+      const named = { names: chart.labels };
+      const bar = (name, values, color, pattern, side) => ({
+        type: "bar", orientation: "h", name, x: values, y: chart.labels.map((_, i) => i + side), width: 0.36,
+        customdata: chart.labels.map((text) => label(text)), hovertemplate: hover(`${name}: %{x:.1%}`),
+        marker: { color, line: { color, width: 1 }, pattern: { shape: pattern, fgcolor: color, bgcolor: c.paper, size: 6 } },
+      });
+      const traces = [];
+      if (chart.observed) traces.push(bar("observed", chart.observed, c.first + "80", "", chart.imputed ? -0.19 : 0));
+      if (chart.imputed) traces.push(bar("imputed", chart.imputed, c.second, "/", chart.observed ? 0.19 : 0));
+      const base = rows(named, width);
+      return {
+        traces,
+        layout: {
+          ...base, bargap: 0,
+          xaxis: { title: { text: "share of cells" }, tickformat: ",.0%", rangemode: "tozero", nticks: 6 },
+        },
+      };
+    },
+    curves(chart, c) {
+      const traces = chart.lines.map((one, place) => {
+        const own = look(one.method, place, c);
+        return {
+          type: "scatter", mode: one.gain.length > 1 ? "lines" : "markers", name: label(one.method), x: one.epochs, y: one.gain,
+          hovertemplate: `epoch %{x}: %{y:.3~g}<extra>${label(one.method)}</extra>`,
+          line: { color: own.color, width: 2.5, dash: own.dash }, marker: { color: own.color, symbol: own.symbol },
+        };
+      });
+      // The first epochs may lie far below; they would flatten the rest.
+      const late = chart.lines.flatMap((one) => finite(one.gain.slice(Math.floor(one.gain.length / 5))));
+      const low = Math.min(0, ...late), high = Math.max(0, ...late);
+      const room = 0.08 * (high - low) || 1;
+      const ends = chart.lines.flatMap((one) => [one.epochs[0], one.epochs[one.epochs.length - 1]]);
+      const alone = {
+        type: "scatter", mode: "lines", name: "the column alone", x: [Math.min(...ends), Math.max(...ends)], y: [0, 0],
+        hoverinfo: "skip", line: { color: c.ink, width: 1.5, dash: "dot" },
+      };
+      return {
+        traces: [...traces, alone],
+        layout: {
+          xaxis: { title: { text: "epoch" }, showgrid: false, zeroline: false, nticks: 7 },
+          yaxis: { title: { text: "gain in log-likelihood" }, range: [low - 2 * room, high + room], zeroline: false, nticks: 5, automargin: true },
+        },
+      };
+    },
+    smoothness(chart, c, width) {
+      const x = [], y = [];
+      chart.names.forEach((_, i) => {
+        const own = finite(chart.series.map((one) => one.values[i]));
+        if (own.length) { x.push(Math.min(...own), Math.max(...own), null); y.push(i, i, null); }
+      });
+      const span = { type: "scatter", mode: "lines", x, y, hoverinfo: "skip", showlegend: false, line: { color: c.line, width: 2 } };
+      return {
+        traces: [span, ...dots(chart, c)],
+        layout: { ...rows(chart, width), xaxis: { type: "log", title: { text: "smoothness (log scale)" }, nticks: narrow(width) ? 4 : 8, exponentformat: "power" } },
+      };
+    },
+    gradient(chart, c, width) {
+      const sides = [-0.19, 0.19];
+      const traces = chart.series.map((one, place) => {
+        const own = look(one.key, place, c);
+        return {
+          type: "bar", orientation: "h", name: label(one.name), x: one.values, y: one.values.map((_, i) => i + sides[place]), width: 0.36,
+          customdata: chart.names.map((name) => label(name)), hovertemplate: hover(`${label(one.name)}: %{x:.1%}`),
+          marker: { color: own.color, line: { color: own.color, width: 1 }, pattern: { shape: own.pattern, fgcolor: own.color, bgcolor: c.paper, size: 6 } },
+        };
+      });
+      return {
+        traces,
+        layout: {
+          ...rows(chart, width), shapes: [line("x", chart.equal, c.ink)],
+          annotations: [{ text: "equal shares", x: chart.equal, y: 0, yref: "paper", xanchor: "left", yanchor: "bottom", xshift: 4, showarrow: false, font: { size: 11, color: c.soft }, bgcolor: c.paper }],
+          xaxis: { title: { text: "share of the gradient" }, tickformat: ",.0%", rangemode: "tozero", nticks: 8 },
+        },
+      };
+    },
+    gains(chart, c, width) {
+      // What lies far below is drawn at the edge, as an arrow: it would flatten the rest.
+      const all = finite(chart.series.flatMap((one) => one.values));
+      const floor = -1.5 * Math.max(0.2, ...all);
+      const traces = dots(chart, c).map((trace) => {
+        const far = trace.x.map((value) => value !== null && value < floor);
+        return {
+          ...trace,
+          customdata: trace.customdata.map((name, i) => `${name}<br>${trace.name}: ${trace.x[i] === null ? "" : Number(trace.x[i].toPrecision(3))}`),
+          hovertemplate: "%{customdata}<extra></extra>",
+          x: trace.x.map((value, i) => (far[i] ? floor : value)),
+          marker: { ...trace.marker, symbol: far.map((is) => (is ? "triangle-left" : trace.marker.symbol)) },
+        };
+      });
+      return {
+        traces,
+        layout: { ...rows(chart, width), shapes: [line("x", 0, c.ink)], xaxis: { title: { text: "gain in log-likelihood per cell" }, zeroline: false, nticks: 8 } },
+      };
+    },
+    comparison(chart, c, width) {
+      const base = { type: "scatter", mode: "markers", y: chart.names.map((_, i) => i), customdata: chart.names.map((name) => label(name)) };
+      return {
+        traces: [
+          { ...base, name: "mean or mode", x: chart.baselines, hovertemplate: hover("mean or mode: %{x:.3~g}"), marker: { symbol: "line-ns-open", size: 18, color: c.second, line: { width: 2.5 } } },
+          { ...base, name: "error", x: chart.errors, hovertemplate: hover("error: %{x:.3~g}"), marker: { symbol: "diamond", size: 11, color: c.first } },
+        ],
+        layout: { ...rows(chart, width), xaxis: { title: { text: "error" }, rangemode: "tozero", nticks: 7 } },
+      };
+    },
+  };
+
+  const config = { displayModeBar: false, displaylogo: false, scrollZoom: false, doubleClick: false, typesetMath: false, showTips: false };
+  const reserve = (place) => {
+    place.style.minHeight = height(charts[Number(place.dataset.chart)], root.clientWidth) + "px";
+  };
+  const draw = (place) => {
+    const c = colours();
+    const width = Math.floor(place.clientWidth);
+    if (!window.Plotly || width === 0) return;
+    const chart = charts[Number(place.dataset.chart)];
+    const { traces, layout } = kinds[chart.type](chart, c, width);
+    const axis = (own) => ({
+      gridcolor: c.grid, linecolor: c.line, zerolinecolor: c.line, fixedrange: true, tickangle: 0, tickfont: { color: c.soft },
+      ...own, title: own && own.title ? { ...own.title, font: { size: 12, color: c.soft }, standoff: 8 } : undefined,
+    });
+    Plotly.react(place, traces, {
+      margin: { l: 8, r: 12, t: 30, b: 44 },
+      ...layout, width, height: height(chart, width), autosize: false, dragmode: false, hovermode: "closest", paper_bgcolor: c.paper, plot_bgcolor: c.paper,
+      font: { family: getComputedStyle(document.body).fontFamily, size: 12, color: c.ink },
+      legend: { orientation: "h", x: 0, xanchor: "left", y: 1, yanchor: "bottom", itemclick: false, itemdoubleclick: false },
+      showlegend: traces.filter((trace) => trace.showlegend !== false).length > 1,
+      hoverlabel: { bgcolor: c.paper, bordercolor: c.gray, font: { color: c.ink, size: 12 } },
+      xaxis: axis(layout.xaxis), yaxis: axis(layout.yaxis),
+    }, config);
+    place.dataset.width = width;
+  };
+
+  places.forEach(reserve);
+
+  // --- when to draw: as a chart comes into view, and again in other colours or widths -------------------------
+
+  const drawn = () => places.filter((place) => place.dataset.width);
+  const watch = () => {
+    const arriving = new IntersectionObserver((entries) => {
+      for (const { isIntersecting, target } of entries) {
+        if (isIntersecting) { arriving.unobserve(target); draw(target); }
+      }
+    }, { rootMargin: "400px" });
+    const resized = new ResizeObserver((entries) => {
+      for (const { target } of entries) {
+        if (target.dataset.width && target.clientWidth && Number(target.dataset.width) !== Math.floor(target.clientWidth)) draw(target);
+      }
+    });
+    for (const place of places) { arriving.observe(place); resized.observe(place); }
+    dark.addEventListener("change", () => drawn().forEach(draw));
+  };
+  const print = (now) => {
+    if (root.classList.contains("printing") === now) return;
+    root.classList.toggle("printing", now);
+    (now ? places : drawn()).forEach(draw);
+  };
+  addEventListener("beforeprint", () => print(true));
+  addEventListener("afterprint", () => print(false));
+  onPaper.addEventListener("change", (event) => print(event.matches));
+
+  const start = async () => {
+    const bytes = Uint8Array.from(atob(document.getElementById("plotly").textContent), (one) => one.charCodeAt(0));
+    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+    const script = document.createElement("script");
+    script.textContent = await new Response(stream).text();
+    document.head.append(script);
+    if (!window.Plotly) throw new Error("Plotly did not start");
+    watch();
+    if (onPaper.matches) print(true);
+  };
+  start().catch(() => {
+    root.classList.add("failed");
+    document.getElementById("no-charts").hidden = false;
+  });
+
+  // --- the table: sort and search ------------------------------------------------------------------------------
+
+  const overview = document.getElementById("overview");
+  const body = overview.tBodies[0];
+  const cards = document.getElementById("cards");
+  const cardOf = new Map(cards ? [...cards.children].map((card) => [card.dataset.column, card]) : []);
+  const original = [...body.rows];
+  const collator = new Intl.Collator(undefined, { numeric: true, sensitivity: "base" });
+  const compare = (one, other, numeric) => (numeric ? Number(one) - Number(other) : collator.compare(one, other));
+
+  const sort = (header) => {
+    const column = header.cellIndex;
+    const now = header.getAttribute("aria-sort") === "ascending" ? "descending" : "ascending";
+    for (const other of overview.tHead.rows[0].cells) other.setAttribute("aria-sort", "none");
+    header.setAttribute("aria-sort", now);
+    const value = (row) => row.cells[column].dataset.value ?? "";
+    const numeric = original.some((row) => row.cells[column].classList.contains("number"));
+    const sign = now === "ascending" ? 1 : -1;
+    const ordered = [...original].sort((one, other) => {
+      const [a, b] = [value(one), value(other)];
+      if (a === "" || b === "") return Number(a === "") - Number(b === ""); // nothing known: last, either way
+      return sign * compare(a, b, numeric);
+    });
+    body.append(...ordered);
+    if (cards) cards.append(...ordered.map((row) => cardOf.get(row.dataset.column)).filter(Boolean));
+  };
+  for (const header of overview.tHead.rows[0].cells) {
+    header.querySelector("button").addEventListener("click", () => sort(header));
+  }
+
+  const search = document.getElementById("search");
+  const found = document.getElementById("found");
+  const texts = new Map(original.map((row) => [row, row.textContent.toLocaleLowerCase()]));
+  search.addEventListener("input", () => {
+    const words = search.value.toLocaleLowerCase().split(/\s+/).filter(Boolean);
+    let shown = 0;
+    for (const row of original) {
+      const hit = words.every((word) => texts.get(row).includes(word));
+      row.hidden = !hit;
+      const card = cardOf.get(row.dataset.column);
+      if (card) card.hidden = !hit;
+      shown += hit;
+    }
+    found.textContent = words.length ? `${shown} of ${original.length} columns` : "";
+  });
+})();
