@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from evenly.report.facts import ColumnFacts, Facts
+from evenly.report.facts import ColumnFacts, Curve, Facts
 from evenly.report.markup import Html, count, known, number, percent, show_name, table, tag
 
 MOST_ROWS = 40
@@ -165,19 +165,24 @@ def draw_gradient(facts: Facts) -> Chart | None:
     return _all_columns("gradient", title, about, facts.columns, series, percent, equal=1.0 / max(n_columns, 1))
 
 
-def draw_gains(facts: Facts) -> Chart | None:
-    """Return what every column gained over what it tells of itself, at the end of each training."""
+def draw_errors(facts: Facts) -> Chart | None:
+    """Return the error of every column after each short training, as a share of what the mean or the mode gets."""
     methods = list(dict.fromkeys(curve.method for column in facts.columns for curve in column.curves))
     if not methods:
         return None
 
     def value(method: str) -> Callable[[ColumnFacts], float | None]:
-        return lambda column: next((known(c.gain[-1]) for c in column.curves if c.method == method), None)
+        return lambda column: next((_relative(c) for c in column.curves if c.method == method), None)
 
     series = [(method, method, value(method)) for method in methods]
-    about = "Chart: log-likelihood of every column at the end of training, above that of the column alone."
-    title = "What was learned of each column: log-likelihood above that of the column alone"
-    return _all_columns("gains", title, about, facts.columns, series, number, sort_by=len(methods) - 1)
+    about = "Chart: error of every column on hidden cells after each short training, divided by that of mean or mode."
+    title = "Error after the short trainings, divided by that of imputing the mean or the mode"
+    return _all_columns("errors", title, about, facts.columns, series, number)
+
+
+def _relative(curve: Curve) -> float | None:
+    error, baseline = known(curve.error), known(curve.baseline_error)
+    return error / baseline if error is not None and baseline else None
 
 
 def draw_comparison(facts: Facts) -> Chart | None:

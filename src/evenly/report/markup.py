@@ -155,7 +155,16 @@ def count(n: int, one: str, many: str | None = None) -> str:
 
 
 def cell(value: Any) -> str:
-    """Return a cell as text: numbers with six digits that count, long texts cut."""
+    """Return a cell as text: numbers with four digits that count, long texts cut.
+
+    Examples
+    --------
+    >>> cell(57.10263), cell(1234567.8), cell(30), cell("x" * 100)[-3:]
+    ('57.1', '1,234,568', '30', 'xx…')
+    """
     value = value.item() if hasattr(value, "item") else value
-    text = f"{value:.6g}" if isinstance(value, float) else str(value)
+    if isinstance(value, float):
+        text = f"{value:,.0f}" if 1e4 <= abs(value) < 1e15 else f"{value:.4g}"
+    else:
+        text = str(value)
     return text if len(text) <= LONGEST_CELL else text[: LONGEST_CELL - 1] + "…"

@@ -65,7 +65,7 @@
         y: one.values.map((_, i) => i),
         customdata: chart.names.map((name) => label(name)),
         hovertemplate: hover(`${label(one.name)}: %{x:.3~g}`),
-        marker: { color: own.color, symbol: own.symbol, size: 9, line: { width: 2, color: own.color } },
+        marker: { color: own.color, symbol: own.symbol, size: one.key === "none" ? 13 : 9, line: { width: 2, color: own.color } },
       };
     });
   const line = (axis, value, color) => ({
@@ -78,11 +78,15 @@
     layer: "below",
     line: { color, width: 1.5, dash: "dot" },
   });
+  const note = (text, x, c) => ({
+    text, x, y: 0, yref: "paper", xanchor: "left", yanchor: "bottom", xshift: 4, showarrow: false, bgcolor: c.paper,
+    font: { size: 11, color: c.soft },
+  });
   const finite = (values) => values.filter((value) => value !== null);
 
   // Known before a chart is drawn, so that nothing moves when it is.
   const height = (chart, width) => {
-    const rowHeight = { smoothness: 24, gains: 24, gradient: 28, comparison: 30 }[chart.type];
+    const rowHeight = { smoothness: 24, errors: 24, gradient: 28, comparison: 30 }[chart.type];
     if (rowHeight) return 110 + rowHeight * chart.names.length;
     if (chart.type === "classes") return Math.max(240, 90 + 28 * chart.labels.length);
     return chart.type === "curves" && narrow(width) ? 270 : 240;
@@ -174,10 +178,12 @@
         const own = finite(chart.series.map((one) => one.values[i]));
         if (own.length) { x.push(Math.min(...own), Math.max(...own), null); y.push(i, i, null); }
       });
+      const decades = Math.log10(Math.max(...finite(x)) / Math.min(...finite(x)));
+      const ticks = decades > 1.5 ? { dtick: Math.ceil(decades / (narrow(width) ? 4 : 8)) } : { nticks: 5 };
       const span = { type: "scatter", mode: "lines", x, y, hoverinfo: "skip", showlegend: false, line: { color: c.line, width: 2 } };
       return {
         traces: [span, ...dots(chart, c)],
-        layout: { ...rows(chart, width), xaxis: { type: "log", title: { text: "smoothness (log scale)" }, nticks: narrow(width) ? 4 : 8, exponentformat: "power" } },
+        layout: { ...rows(chart, width), xaxis: { type: "log", title: { text: "smoothness (log scale)" }, ...ticks, exponentformat: "power" } },
       };
     },
     gradient(chart, c, width) {
@@ -194,28 +200,31 @@
         traces,
         layout: {
           ...rows(chart, width), shapes: [line("x", chart.equal, c.ink)],
-          annotations: [{ text: "equal shares", x: chart.equal, y: 0, yref: "paper", xanchor: "left", yanchor: "bottom", xshift: 4, showarrow: false, font: { size: 11, color: c.soft }, bgcolor: c.paper }],
+          annotations: [note("equal shares", chart.equal, c)],
           xaxis: { title: { text: "share of the gradient" }, tickformat: ",.0%", rangemode: "tozero", nticks: 8 },
         },
       };
     },
-    gains(chart, c, width) {
-      // What lies far below is drawn at the edge, as an arrow: it would flatten the rest.
-      const all = finite(chart.series.flatMap((one) => one.values));
-      const floor = -1.5 * Math.max(0.2, ...all);
+    errors(chart, c, width) {
+      // What lies far off is drawn at the edge, as an arrow: it would squeeze the rest.
+      const edge = 2;
       const traces = dots(chart, c).map((trace) => {
-        const far = trace.x.map((value) => value !== null && value < floor);
+        const far = trace.x.map((value) => value > edge);
         return {
           ...trace,
-          customdata: trace.customdata.map((name, i) => `${name}<br>${trace.name}: ${trace.x[i] === null ? "" : Number(trace.x[i].toPrecision(3))}`),
+          customdata: trace.customdata.map((name, i) => `${name}<br>${trace.name}: ${Number((trace.x[i] ?? NaN).toPrecision(3))}`),
           hovertemplate: "%{customdata}<extra></extra>",
-          x: trace.x.map((value, i) => (far[i] ? floor : value)),
-          marker: { ...trace.marker, symbol: far.map((is) => (is ? "triangle-left" : trace.marker.symbol)) },
+          x: trace.x.map((value, i) => (far[i] ? edge : value)),
+          marker: { ...trace.marker, symbol: far.map((is) => (is ? "triangle-right" : trace.marker.symbol)) },
         };
       });
       return {
         traces,
-        layout: { ...rows(chart, width), shapes: [line("x", 0, c.ink)], xaxis: { title: { text: "gain in log-likelihood per cell" }, zeroline: false, nticks: 8 } },
+        layout: {
+          ...rows(chart, width), shapes: [line("x", 1, c.ink)],
+          annotations: [note("mean or mode", 1, c)],
+          xaxis: { title: { text: "error / error of mean or mode (less is better)" }, rangemode: "tozero", zeroline: false, nticks: 8 },
+        },
       };
     },
     comparison(chart, c, width) {
@@ -306,6 +315,7 @@
   const cards = document.getElementById("cards");
   const cardOf = new Map(cards ? [...cards.children].map((card) => [card.dataset.column, card]) : []);
   const original = [...body.rows];
+  root.classList.toggle("many", original.length > 100);
   const collator = new Intl.Collator(undefined, { numeric: true, sensitivity: "base" });
   const compare = (one, other, numeric) => (numeric ? Number(one) - Number(other) : collator.compare(one, other));
 

@@ -29,8 +29,7 @@ def write_sections(facts: Facts, drawn: charts.Charts) -> Iterator[Section]:
         yield Section("diagnosis", "Who is learned, and who is overlooked", _diagnosis(facts, drawn))
     cards = [_card(j, column, drawn) for j, column in enumerate(facts.columns) if not column.passed_through]
     if cards:
-        told = tag("p", "In the order of the table, and only those that its search finds.", class_="lead script")
-        yield Section("each", "Column by column", join([told, tag("div", *cards, id="cards")]))
+        yield Section("each", "Column by column", join([_tell_cards(facts), tag("div", *cards, id="cards")]))
     if facts.comparison:
         yield Section("comparison", "Side by side", _comparison(facts, drawn))
     yield Section("settings", "Settings", _settings(facts))
@@ -197,12 +196,16 @@ def _row(j: int, column: ColumnFacts, fields: Sequence[Field]) -> Html:
     for field in fields:
         value = field.value(column)
         if isinstance(value, str):
-            shown = tag("span", value, class_="mark") if value and field.title == "Overlooked" else value
+            shown = _marks(column) if field.title == "Overlooked" else value
             cells.append(tag("td", shown, data_value=value))
         else:
             shown = _error(column.trial) if field.title == "Error" else field.show(value)
             cells.append(tag("td", shown, class_="number", data_value=known(value)))
     return tag("tr", *cells, data_column=j)
+
+
+def _marks(column: ColumnFacts) -> Html:
+    return join([join([tag("span", method, class_="mark"), " "]) for method in column.overlooked])
 
 
 def _error(trial: Any) -> Html | str:
@@ -246,7 +249,7 @@ def _diagnosis(facts: Facts, drawn: charts.Charts) -> Html:
         "A model that is trained by gradients listens to the columns whose log-likelihoods are most curved: their "
         "smoothness is a number for that. Lipschitz standardization (lip) scales them so that it is the same for all."
     )
-    wide = [drawn.write(draw(facts)) for draw in (charts.draw_smoothness, charts.draw_gradient, charts.draw_gains)]
+    wide = [drawn.write(draw(facts)) for draw in (charts.draw_smoothness, charts.draw_gradient, charts.draw_errors)]
     trainings = None
     if facts.diagnosis.trainings:
         rows = [
@@ -268,6 +271,16 @@ def _overlooked(training: Any) -> str:
 
 
 # --- column by column -------------------------------------------------------------------------------------------
+
+
+def _tell_cards(facts: Facts) -> Html:
+    order = tag("span", "In the order of the table above, and only those that its search finds. ", class_="script")
+    guesses = "Imputed cells are best guesses: they spread less than observed ones do. " if facts.n_filled else None
+    tricks = {curve.method.partition("-")[2] for column in facts.columns for curve in column.curves}
+    curves = None
+    if len(tricks) > 1:
+        curves = "Under a trick a discrete column’s features are learned: its curve compares with 0, not with another."
+    return tag("p", order, guesses, curves, class_="lead")
 
 
 def _card(j: int, column: ColumnFacts, drawn: charts.Charts) -> Html:
