@@ -35,7 +35,7 @@ $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/tool.stamp: $(VENV)/bin/python pyproject.toml
-	$(PIP) install -e '.[tool]'
+	$(PIP) install -e '.[models,tool]'
 	touch $@
 
 $(VENV)/test.stamp: $(VENV)/bin/python pyproject.toml

@@ -74,8 +74,8 @@ __all__ = [
     "read_table",
     "smoothness_at",
     "try_imputer",
-    "write_table",
     "write_report",
+    "write_table",
 ]
 
 

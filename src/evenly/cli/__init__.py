@@ -1,20 +1,45 @@
 """The command `evenly`: parsing and printing only."""
 
+import os
 import sys
 
 from evenly._support import EvenlyError, MissingExtraError, require
 
 
 def main() -> None:
-    """Run the command line; what Evenly refuses ends in one line and exit code 2, never in a traceback."""
+    """Run the command line; what Evenly refuses ends in one line and exit code 2, never in a traceback.
+
+    Ctrl-C ends with 130. An error that nobody foresaw ends with 1, and with its traceback if `EVENLY_TRACEBACK` is set.
+    """
     try:
         require("typer", "tool")
         require("rich", "tool")
         from evenly.cli.app import app
 
-        app()
+        code = app(standalone_mode=False)
+        sys.exit(code if isinstance(code, int) else 0)
     except MissingExtraError as error:
         sys.exit(f"evenly: {error}")
     except EvenlyError as error:
-        print(f"evenly: {error}", file=sys.stderr)
-        sys.exit(2)
+        _fail(str(error), 2)
+    except BrokenPipeError:  # such as `evenly inspect survey.csv | head -3`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
+    except OSError as error:
+        _fail(f"{error.strerror or error}: {error.filename or ''}".rstrip(": "), 2)
+    except KeyboardInterrupt:
+        _fail("interrupted; nothing more was written", 130)
+    except Exception as error:
+        if hasattr(error, "format_message"):  # the command line itself is wrong: an unknown option, and the like
+            message = error.format_message().rstrip(".")
+            _fail(f"{message}; see evenly --help", 2) if message else sys.exit(2)  # help was all it said
+        if type(error).__name__ == "Abort":
+            _fail("interrupted; nothing more was written", 130)
+        if os.environ.get("EVENLY_TRACEBACK"):
+            raise
+        _fail(f"unexpected {type(error).__name__}: {error}; EVENLY_TRACEBACK=1 shows where", 1)
+
+
+def _fail(message: str, code: int) -> None:
+    print(f"evenly: {' '.join(message.split())}", file=sys.stderr)
+    sys.exit(code)

@@ -5,8 +5,13 @@ from typing import Annotated
 import typer
 
 from evenly._version import __version__
+from evenly.cli.compare import compare
 from evenly.cli.demo import demo
+from evenly.cli.diagnose import diagnose
+from evenly.cli.impute import impute, report
+from evenly.cli.inspect import inspect
 from evenly.cli.paper import paper
+from evenly.cli.scale import scale, unscale
 
 app = typer.Typer(
     help="Make probabilistic models learn every column of a mixed table.",
@@ -30,5 +35,6 @@ def _options(
     pass
 
 
-app.command()(demo)
+for command in (inspect, diagnose, scale, unscale, impute, compare, report, demo):
+    app.command()(command)
 app.add_typer(paper, name="paper")

@@ -1,0 +1,101 @@
+"""`evenly scale` and `evenly unscale`."""
+
+from typing import Annotated
+
+import typer
+
+from evenly._support import TableError
+from evenly.cli.console import (
+    Form,
+    Kind,
+    Missing,
+    Quiet,
+    Schema,
+    Seed,
+    Source,
+    To,
+    check_models,
+    check_out,
+    check_place,
+    read,
+    say,
+    settings_of,
+    warnings_told,
+    writing,
+)
+
+Out = Annotated[
+    str, typer.Option("--out", "-o", help="The file to write, of any format; - is standard output.", show_default=False)
+]
+
+
+def scale(
+    table: Source,
+    out: Out,
+    method: Annotated[str, typer.Option(help="One of the seven methods.")] = "lip-gamma",
+    save: Annotated[
+        str | None, typer.Option(help="Save the fitted scaler here, for `evenly unscale`.", show_default=False)
+    ] = None,
+    load: Annotated[
+        str | None, typer.Option(help="Use a saved scaler instead of fitting one.", show_default=False)
+    ] = None,
+    schema: Schema = None,
+    kind: Kind = None,
+    missing: Missing = None,
+    form: Form = None,
+    to: To = None,
+    seed: Seed = 0,
+    quiet: Quiet = False,
+) -> None:
+    """Scale every column so that the smoothness of its log-likelihood is the same.
+
+    Example: evenly scale survey.csv -o scaled.parquet --save scaler/
+    """
+    from evenly.formats import write_table
+    from evenly.scaler import LipschitzScaler
+
+    check_models([], [method])
+    check_out(out, form=to)
+    check_place(save)
+    settings = settings_of(schema, kind, missing)
+    if load is not None and (save is not None or any(settings.values())):
+        raise TableError("--load and an option of fitting", "expected one of them", "a saved scaler is fitted already")
+    with warnings_told():
+        if load is not None:
+            scaler = LipschitzScaler.load(load)
+            opened = read(table, form)
+        else:
+            opened = read(table, form)
+            scaler = LipschitzScaler(method, random_state=seed, **settings).fit(opened)
+        write_table(scaler.transform(opened), out, form=to)
+        if save is not None:
+            with writing(save, "folder"):
+                scaler.save(save)
+    if not quiet and out != "-":
+        n = len(scaler.get_feature_names_out())
+        say(f"{n} features of {len(scaler.schema_.columns)} columns by {scaler.method}: {out}")
+        if save is not None:
+            say(f"Scaler: {save}")
+
+
+def unscale(
+    table: Source,
+    out: Out,
+    load: Annotated[str, typer.Option(help="The scaler that `evenly scale --save` wrote.", show_default=False)],
+    form: Form = None,
+    to: To = None,
+    quiet: Quiet = False,
+) -> None:
+    """Undo `evenly scale`: bring scaled features back to the table's columns and units.
+
+    Example: evenly unscale scaled.parquet --load scaler/ -o again.csv
+    """
+    from evenly.formats import write_table
+    from evenly.scaler import LipschitzScaler
+
+    check_out(out, form=to)
+    with warnings_told():
+        scaler = LipschitzScaler.load(load)
+        write_table(scaler.inverse_transform(read(table, form)), out, form=to)
+    if not quiet and out != "-":
+        say(f"{len(scaler.schema_.columns)} columns: {out}")

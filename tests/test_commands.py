@@ -1,0 +1,323 @@
+"""The commands for one's own tables, run as a person runs them: every command, every format, and bad input."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from evenly import read_table, write_table
+
+MAIN = "import sys; from evenly.cli import main; sys.argv[0] = 'evenly'; main()"
+FORMATS = ["csv", "tsv", "parquet", "arrow", "feather", "jsonl", "csv.gz", "csv.zst", "jsonl.gz"]
+TINY = ("--epochs", "1", "--share", "0.2")
+
+
+@pytest.fixture(scope="session")
+def environment(tmp_path_factory):
+    """What one run compiles, the next one finds."""
+    cache = tmp_path_factory.mktemp("compiled")
+    more = {"JAX_COMPILATION_CACHE_DIR": str(cache), "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0"}
+    return {**os.environ, **more, "COLUMNS": "150"}
+
+
+@pytest.fixture
+def evenly(environment, tmp_path):
+    def run(*arguments: object, given: bytes = b"", limit: int | None = None) -> subprocess.CompletedProcess[str]:
+        def small_disk() -> None:
+            if limit is not None:
+                resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+
+        done = subprocess.run(
+            [sys.executable, "-c", MAIN, *map(str, arguments)],
+            input=given,
+            capture_output=True,
+            check=False,
+            cwd=tmp_path,
+            env=environment,
+            preexec_fn=small_disk,
+            timeout=300,
+        )
+        out, err = done.stdout.decode("utf-8", "replace"), done.stderr.decode()
+        assert "Traceback" not in err
+        return subprocess.CompletedProcess(done.args, done.returncode, out, err)
+
+    return run
+
+
+def survey(n: int = 60) -> pl.DataFrame:
+    rng = np.random.default_rng(0)
+    size = rng.normal(10.0, 2.0, n)
+    colours = np.array(["red", "blue, dark", '<b>"x"</b> 🎈'])[rng.integers(0, 3, n)]
+    return pl.DataFrame(
+        {
+            "size": [None if i % 7 == 0 else float(x) for i, x in enumerate(size)],
+            "people": [None if i % 5 == 0 else int(x) for i, x in enumerate(rng.poisson(6.0, n))],
+            "colour": [None if i % 9 == 0 else str(c) for i, c in enumerate(colours)],
+            "zip": [f"0{1000 + i}" for i in range(n)],
+        }
+    )
+
+
+@pytest.fixture
+def table(tmp_path):
+    def write(form: str = "csv", frame: pl.DataFrame | None = None) -> Path:
+        path = tmp_path / f"survey.{form}"
+        write_table(survey() if frame is None else frame, path)
+        return path
+
+    return write
+
+
+def succeeded(done: subprocess.CompletedProcess[str]) -> str:
+    assert done.returncode == 0, done.stderr
+    return " ".join(done.stdout.split())
+
+
+def failed(done: subprocess.CompletedProcess[str], *says: str) -> None:
+    """One clear sentence on standard error, and nothing else."""
+    lines = [line for line in done.stderr.splitlines() if not line.startswith("evenly: warning: ")]
+    assert done.returncode not in (0, 1), (done.stdout, done.stderr)
+    assert done.stdout == ""
+    assert len(lines) == 1, done.stderr
+    assert lines[0].startswith("evenly: ")
+    for one in says:
+        assert one in lines[0]
+
+
+# --- every command, every format ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_inspect_tells_kinds_and_writes_a_schema(evenly, table, form, tmp_path):
+    shown = succeeded(evenly("inspect", table(form), "-o", "schema.json"))
+    assert "60 rows, 4 columns" in shown
+    assert "identifier" in shown
+    schema = json.loads((tmp_path / "schema.json").read_text())
+    assert [column["name"] for column in schema["columns"]] == ["size", "people", "colour", "zip"]
+    plain = json.loads(succeeded(evenly("inspect", table(form), "--json")))
+    assert plain["n_rows"] == 60
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_scale_and_unscale_give_the_table_back(evenly, table, form, tmp_path):
+    out = f"scaled.{form}"
+    assert out in succeeded(evenly("scale", table(form), "-o", out, "--save", "scaler/"))
+    succeeded(evenly("unscale", out, "--load", "scaler/", "-o", f"again.{form}"))
+    before, after = read_table(tmp_path / f"survey.{form}"), read_table(tmp_path / f"again.{form}")
+    assert after.columns == before.columns
+    np.testing.assert_allclose(after["size"].to_numpy(), before["size"].to_numpy(), rtol=1e-9)
+    for column in ("people", "colour", "zip"):
+        assert after[column].to_list() == before[column].to_list()
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_impute_fills_every_format_and_leaves_known_cells(evenly, table, form, tmp_path):
+    shown = succeeded(evenly("impute", table(form), "-o", f"full.{form}", *TINY))
+    assert "mean or mode" in shown
+    before, after = read_table(tmp_path / f"survey.{form}"), read_table(tmp_path / f"full.{form}")
+    assert after.schema == before.schema
+    assert sum(after.null_count().row(0)) == 0
+    for column in before.columns:
+        known = before[column].is_not_null()
+        assert after[column].filter(known).to_list() == before[column].filter(known).to_list()
+
+
+@pytest.mark.parametrize(("source", "target"), [("csv", "parquet"), ("parquet", "jsonl"), ("arrow", "tsv")])
+def test_one_format_in_another_out(evenly, table, source, target, tmp_path):
+    succeeded(evenly("impute", table(source), "-o", f"full.{target}", "--epochs", "1", "--share", "0", "--quiet"))
+    assert read_table(tmp_path / f"full.{target}").shape == (60, 4)
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_diagnose_gives_a_verdict(evenly, table, form):
+    done = evenly("diagnose", table(form), "--epochs", "1", "--json")
+    plain = json.loads(succeeded(done))
+    assert [one["column"] for one in plain["columns"]] == ["size", "people", "colour"]
+    assert plain["verdict"]
+    assert [one["method"] for one in plain["trainings"]] == ["std-none", "lip-gamma"]
+    shown = succeeded(evenly("diagnose", table(form), "--no-train"))
+    assert "share of the gradient" in shown
+    assert "Not modelled: zip" in shown
+
+
+@pytest.mark.parametrize("form", ["tsv", "jsonl"])
+def test_compare_puts_models_side_by_side(evenly, table, form, tmp_path):
+    shown = succeeded(
+        evenly("compare", table(form), "--model", "masked", "--model", "mixture", "-o", "errors.csv", *TINY)
+    )
+    assert "mean or mode" in shown
+    errors = read_table(tmp_path / "errors.csv")
+    assert errors.columns[3:] == ["masked lip-none", "masked std-none", "mixture lip-gamma"]
+    assert errors["column"].to_list() == ["size", "people", "colour"]
+
+
+@pytest.mark.parametrize("form", ["csv.gz", "feather"])
+def test_report_is_one_page(evenly, table, form, tmp_path):
+    succeeded(evenly("report", table(form), "-o", "page.html", *TINY))
+    page = (tmp_path / "page.html").read_text()
+    assert page.startswith("<!DOCTYPE html>")
+    assert "<b>&quot;x" not in page.replace("&lt;b&gt;", "")
+
+
+def test_impute_reads_standard_input_and_writes_standard_output(evenly, table):
+    done = evenly("impute", "-", "-o", "-", "--epochs", "1", "--share", "0", given=table().read_bytes())
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[0] == "size,people,colour,zip"
+    assert len(done.stdout.splitlines()) == 61
+
+
+def test_impute_saves_samples_reports_and_loads_for_new_rows(evenly, table, tmp_path):
+    path = table()
+    done = evenly(
+        *("impute", path, "-o", "full.csv", "--samples", "2", "--save", "model/", "--report", "page.html"), *TINY
+    )
+    shown = succeeded(done)
+    for name in ("full.csv", "full_1.csv", "full_2.csv", "page.html"):
+        assert name in shown
+        assert (tmp_path / name).exists()
+    assert (tmp_path / "model" / "imputer.safetensors").exists()
+    succeeded(evenly("impute", path, "-o", "again.csv", "--load", "model/"))
+    assert (tmp_path / "again.csv").read_bytes() == (tmp_path / "full.csv").read_bytes()
+
+
+def test_the_same_seed_gives_the_same_bytes(evenly, table, tmp_path):
+    path = table()
+    for name in ("one.csv", "two.csv"):
+        succeeded(evenly("impute", path, "-o", name, "--epochs", "1", "--share", "0", "--seed", "7"))
+    assert (tmp_path / "one.csv").read_bytes() == (tmp_path / "two.csv").read_bytes()
+
+
+def test_declared_kinds_and_markers_count(evenly, table):
+    frame = survey().with_columns(people=pl.col("people").fill_null(-999))
+    path = table("csv", frame)
+    shown = succeeded(evenly("inspect", path))
+    assert "--missing -999" in shown
+    plain = json.loads(succeeded(evenly("inspect", path, "--missing", "-999", "--kind", "people=real", "--json")))
+    people = plain["columns"][1]
+    assert (people["kind"], people["n_missing"]) == ("real", 12)
+
+
+def test_json_is_all_that_is_printed(evenly, table):
+    done = evenly("impute", table(), "-o", "full.csv", "--json", *TINY)
+    plain = json.loads(succeeded(done))
+    assert [one["column"] for one in plain["trial"]["columns"]] == ["size", "people", "colour"]
+
+
+@pytest.mark.parametrize("command", ["inspect", "diagnose", "scale", "unscale", "impute", "compare", "report", "demo"])
+def test_every_command_has_help_with_an_example(evenly, command):
+    assert f"Example: evenly {command}" in succeeded(evenly(command, "--help"))
+
+
+def test_help_loads_nothing_heavy(environment):
+    code = (
+        "import sys; sys.argv = ['evenly', '--help']\nfrom evenly.cli import main\n"
+        "try:\n    main()\nexcept SystemExit:\n    pass\n"
+        "print([m for m in ('jax', 'numpy', 'polars', 'sklearn', 'pydantic', 'matplotlib') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+# --- bad input ----------------------------------------------------------------------------------------------------
+
+COMMANDS = {
+    "inspect": ("-o", "out.json"),
+    "diagnose": ("--no-train",),
+    "scale": ("-o", "out.csv"),
+    "impute": ("-o", "out.csv", "--epochs", "1"),
+    "compare": ("-o", "out.csv", "--epochs", "1"),
+    "report": ("-o", "out.html", "--epochs", "1"),
+}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize(
+    ("name", "content", "says"),
+    [
+        ("absent.csv", None, "absent.csv"),
+        ("empty.csv", b"", "empty"),
+        ("header.csv", b"a,b\n", "row"),
+        ("binary.csv", bytes(range(256)) * 20, "binary.csv"),
+        ("cut.parquet", b"PAR1" + b"\x00" * 40, "cut.parquet"),
+    ],
+)
+def test_files_that_are_no_tables_are_refused_in_one_sentence(evenly, command, name, content, says, tmp_path):
+    if content is not None:
+        (tmp_path / name).write_bytes(content)
+    failed(evenly(command, name, *COMMANDS[command]), says)
+    assert not (tmp_path / "out.csv").exists()
+
+
+def test_a_wrong_delimiter_is_found_out(evenly, tmp_path):
+    (tmp_path / "semicolons.csv").write_text(survey().write_csv(separator=";"))
+    assert "4 columns" in succeeded(evenly("inspect", "semicolons.csv"))
+
+
+def test_another_encoding_is_read_and_said(evenly, tmp_path):
+    (tmp_path / "old.csv").write_bytes("stadt,n\nMünchen,1\nKöln,2\n".encode("latin-1"))
+    done = evenly("inspect", "old.csv")
+    succeeded(done)
+    assert done.stderr.startswith("evenly: warning: ")
+
+
+@pytest.mark.parametrize(
+    ("frame", "says"),
+    [
+        (survey().drop_nulls(), "without missing cells"),
+        (pl.DataFrame({"a": [None, None], "b": [None, None]}, schema={"a": pl.Float64, "b": pl.String}), "known"),
+    ],
+)
+def test_impute_refuses_a_table_with_nothing_to_do_or_to_learn_from(evenly, table, frame, says, tmp_path):
+    failed(evenly("impute", table("parquet", frame), "-o", "out.csv"), says)
+    assert not (tmp_path / "out.csv").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (("--kind", "nothing=real"), "nothing"),
+        (("--kind", "people"), "COLUMN=KIND"),
+        (("--kind", "people=huge"), "huge"),
+        (("--schema", "absent.json"), "absent.json"),
+        (("--schema", "other.json"), "nobody"),
+        (("--model", "forest"), "forest"),
+        (("--method", "lip"), "lip"),
+        (("--share", "1.5"), "1.5"),
+        (("--estimate", "best"), "best"),
+        (("-o", "folder/"), "folder"),
+        (("-o", "full.xyz"), "full.xyz"),
+        (("--load", "absent/"), "absent"),
+        (("--load", "model/", "--epochs", "3"), "--load"),
+    ],
+)
+def test_bad_options_fail_before_any_work(evenly, table, options, says, tmp_path):
+    (tmp_path / "folder").mkdir()
+    column = {"name": "nobody", "kind": "real"}
+    (tmp_path / "other.json").write_text(json.dumps({"columns": [column]}))
+    out = () if "-o" in options else ("-o", "out.csv")
+    failed(evenly("impute", table(), *out, *options), says)
+
+
+def test_a_full_disk_leaves_the_old_file_and_no_other(evenly, table, tmp_path):
+    path = table("csv", survey(2000))
+    (tmp_path / "out.csv").write_text("old")
+    before = sorted(os.listdir(tmp_path))
+    failed(evenly("scale", path, "-o", "out.csv", limit=4096), "out.csv")
+    assert (tmp_path / "out.csv").read_text() == "old"
+    assert sorted(os.listdir(tmp_path)) == before
+
+
+def test_a_reader_that_stops_early_is_named(environment, table):
+    code = f"{sys.executable} -c {MAIN!r} scale {table('csv', survey(20_000))} -o - | head -1"
+    done = subprocess.run(["bash", "-c", code], capture_output=True, text=True, check=False, env=environment)
+    assert "closed pipe" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.stdout.startswith("size,")
