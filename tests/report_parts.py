@@ -1,14 +1,15 @@
-"""Stand-ins for what a report is made of: the interfaces of a trial and a diagnosis, with made-up numbers."""
+"""What a report is made of: a trial and a diagnosis with made-up numbers, and a table with hostile names."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-METHODS = ("none", "std", "max", "iqr", "lip")
+from evenly.balance import SCALINGS, ColumnBalance, Diagnosis, ShortTraining
+from evenly.trial import ColumnTrial, Trial
+
 HOSTILE = (
     "<script>alert(1)</script>",
     '"><img src=x onerror=alert(1)>',
@@ -21,61 +22,6 @@ HOSTILE = (
     "tab\tand\x00control\u2028line",
 )
 """Names that a column may have, and that must stay texts."""
-
-
-@dataclass(frozen=True)
-class ColumnTrial:
-    column: str
-    kind: str
-    measure: str
-    n_cells: int
-    error: float
-    low: float
-    high: float
-    baseline: float
-    covered: float | None
-    examples: tuple[tuple[Any, Any], ...]
-
-
-@dataclass(frozen=True)
-class Trial:
-    columns: tuple[ColumnTrial, ...]
-    share: float
-    model: str
-    method: str
-    seconds: float
-    error: float
-    baseline: float
-
-
-@dataclass(frozen=True)
-class ColumnBalance:
-    column: str
-    kind: str
-    likelihood: str
-    smoothness: Mapping[str, float]
-    gradient_share: Mapping[str, float]
-
-
-@dataclass(frozen=True)
-class ShortTraining:
-    method: str
-    epochs: int
-    log_likelihood: Mapping[str, tuple[float, ...]]
-    baseline: Mapping[str, float]
-    error: Mapping[str, float]
-    baseline_error: Mapping[str, float]
-    gradient_share: Mapping[str, float]
-    overlooked: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Diagnosis:
-    n_rows: int
-    columns: tuple[ColumnBalance, ...]
-    trainings: tuple[ShortTraining, ...]
-    passed_through: Mapping[str, str]
-    verdict: str
 
 
 def make_trial(kinds: Mapping[str, str], seed: int = 0) -> Trial:
@@ -92,8 +38,7 @@ def make_trial(kinds: Mapping[str, str], seed: int = 0) -> Trial:
         measure, covered = ("error rate", None) if classes else ("NRMSE", float(rng.uniform(0.84, 0.94)))
         scored = (60, error, 0.85 * error, 1.15 * error, baseline)
         columns.append(ColumnTrial(name, kind, measure, *scored, covered, examples))
-    means = [float(np.mean([getattr(one, what) for one in columns])) for what in ("error", "baseline")]
-    return Trial(tuple(columns), 0.2, "masked", "lip-none", 3.2, *means)
+    return Trial(tuple(columns), 0.2, "masked", "lip-none", 3.2)
 
 
 def make_diagnosis(kinds: Mapping[str, str], epochs: int = 30, seed: int = 0) -> Diagnosis:
@@ -102,9 +47,9 @@ def make_diagnosis(kinds: Mapping[str, str], epochs: int = 30, seed: int = 0) ->
     names = list(kinds)
     loud = rng.lognormal(0.0, 2.0, len(names))
     smoothness = [{"none": 40 * x * x, "std": 10 * x, "max": x, "iqr": 12 * x, "lip": 5.0} for x in loud]
-    total = {method: sum(one[method] for one in smoothness) for method in METHODS}
+    total = {method: sum(one[method] for one in smoothness) for method in SCALINGS}
     columns = tuple(
-        ColumnBalance(name, kinds[name], "normal", own, {m: own[m] / total[m] for m in METHODS})
+        ColumnBalance(name, kinds[name], "normal", own, {m: own[m] / total[m] for m in SCALINGS})
         for name, own in zip(names, smoothness, strict=True)
     )
     overlooked = tuple(names[::3])
@@ -119,7 +64,8 @@ def make_diagnosis(kinds: Mapping[str, str], epochs: int = 30, seed: int = 0) ->
         same = dict.fromkeys(names, -1.0)
         errors = {name: 0.4 if name in poor else 0.3 for name in names}
         shares = dict.fromkeys(names, 1.0 / len(names))
-        trainings.append(ShortTraining(method, epochs, curves, same, errors, dict.fromkeys(names, 0.4), shares, poor))
+        alone, scored = dict.fromkeys(names, 0.4), dict.fromkeys(names, 100)
+        trainings.append(ShortTraining(method, epochs, 1000, curves, same, errors, alone, scored, shares, poor))
     verdict = f"Under std, {len(overlooked)} of {len(names)} columns are overlooked; under lip none is."
     return Diagnosis(1000, columns, tuple(trainings), {}, verdict)
 

@@ -201,8 +201,8 @@ def test_numbers_that_are_none_do_not_reach_the_charts(people):
         columns=(first, *rest),
         trainings=(replace(training, log_likelihood=curves), *diagnosis.trainings[1:]),
     )
-    trial = replace(parts["trial"], error=np.nan)
-    scored = replace(trial.columns[0], low=np.nan, high=np.inf)
+    trial = parts["trial"]
+    scored = replace(trial.columns[0], error=np.nan, low=np.nan, high=np.inf)
     page = Page(evenly.make_report(given, diagnosis=broken, trial=replace(trial, columns=(scored, *trial.columns[1:]))))
 
     def refuse(text: str) -> float:
