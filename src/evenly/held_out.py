@@ -16,7 +16,7 @@ import numpy.typing as npt
 from evenly.bins import Bins
 from evenly.features import Part, estimate_part, mix_twins, recover_part
 from evenly.likelihoods import UNIT_NORMAL
-from evenly.metrics import CLEARLY, clearly_better
+from evenly.metrics import clearly_better
 from evenly.models.bbvi import (
     Data,
     History,
@@ -29,7 +29,7 @@ from evenly.models.bbvi import (
 )
 from evenly.scaler import FittedColumn
 from evenly.tables import Floats
-from evenly.twins import BELIEFS, Belief, Memory, Twins, find_twins, remember
+from evenly.twins import BELIEFS, Belief, Memory, Twins, find_twins, remember, weigh
 
 Flags = npt.NDArray[np.bool_]
 
@@ -43,8 +43,8 @@ CHUNK = 4096
 """Rows that are looked at together, at most."""
 BLENDS = (0.5, 0.0, 1.0)
 """Shares of the bins in the mean of a number that are tried; the first is kept unless another is clearly better."""
-SURELY = 2.5
-"""Standard errors by which twins must help before any is believed: several beliefs are tried for every column."""
+FEWEST_TWINS, LEAST_SHARE = 5, 0.2
+"""A column whose held-out cells have fewer twins, of so large a share in the prediction, believes in none."""
 POWERS = (0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.15, 1.3, 1.5, 1.75, 2.0, 2.5, 3.0)
 """Powers of probabilities that are tried."""
 LEVELS = (0.5, 0.8, 0.9)
@@ -183,7 +183,8 @@ def believe(
     best, least = None, losses(None)
     for belief in BELIEFS:
         found = losses(belief)
-        if clearly_better(found, least, SURELY if best is None else CLEARLY):
+        enough = (weigh(twins, place, belief)[1] > LEAST_SHARE).sum() >= FEWEST_TWINS
+        if enough and clearly_better(found, least):
             best, least = belief, found
     return replace(part, belief=best)
 
