@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
@@ -214,9 +214,27 @@ def _details(column: Column) -> str:
 # --- facts: what one look at a column tells -------------------------------------------------------------
 
 
+class Asked(NamedTuple):
+    """What a table engine answered of numbers that stay with it."""
+
+    variance: float
+    least_positive: float
+    n_distinct: int | None = None
+    """None where it was not asked for."""
+
+
+class Texts(NamedTuple):
+    """What there is to know of many texts without listing them."""
+
+    n_distinct: int
+    all_dates: bool
+    wordy: bool
+    """Whether they are long, or most have spaces."""
+
+
 @dataclass(frozen=True)
 class Facts:
-    """What inference needs to know of a column; numbers are None for a column of texts."""
+    """What inference needs to know of a column; neither `numbers` nor `asked` are there for a column of texts."""
 
     storage: str
     n_rows: int
@@ -230,23 +248,55 @@ class Facts:
     """The distinct values: always for texts, for whole numbers if they are few."""
     counts: tuple[int, ...] | None = None
     markers: tuple[Value, ...] = ()
+    weights: Floats | None = None
+    """How often each of the numbers occurs, where they are distinct ones that were counted."""
+    asked: Asked | None = None
+    texts: Texts | None = None
 
     @property
     def numeric(self) -> bool:
         """Whether the cells are numbers, or texts of numbers."""
-        return self.numbers is not None
+        return self.numbers is not None or self.asked is not None
+
+    @property
+    def variance(self) -> float:
+        """Variance of the numbers."""
+        if self.asked is not None:
+            return self.asked.variance
+        assert self.numbers is not None
+        with np.errstate(over="ignore"):
+            if self.weights is not None:
+                seen = ~np.isnan(self.numbers)
+                return float(((self.numbers[seen] - self.mean) ** 2 * self.weights[seen]).sum()) / self.n
+            return sum(float(((block - self.mean) ** 2).sum()) for block in blocks(self.numbers)) / self.n
+
+    @property
+    def least_positive(self) -> float:
+        """The smallest number above 0, of a column that has one."""
+        if self.asked is not None:
+            return self.asked.least_positive
+        assert self.numbers is not None
+        return min(float(b[b > 0].min()) for b in blocks(self.numbers) if (b > 0).any())
+
+    @property
+    def all_differ(self) -> bool:
+        """Whether no number occurs twice; no, if that is not known."""
+        if self.asked is not None:
+            return self.asked.n_distinct == self.n
+        assert self.numbers is not None
+        return len(np.unique(self.numbers[~np.isnan(self.numbers)])) == self.n
 
 
-def look(column: TableColumn, missing: Sequence[Value] = ()) -> Facts:
-    """Gather the facts of one column."""
+def look(column: TableColumn, missing: Sequence[Value] = (), weights: Floats | None = None) -> Facts:
+    """Gather the facts of one column, or of its distinct cells with how often each occurs."""
     declared = [number for number in map(read_number, missing) if number is not None]
     if column.storage in ("boolean", "integer", "float"):
         numbers = column.numbers
         hit = np.isin(numbers, declared) if declared else np.zeros(0, bool)
         if hit.any():
             numbers = np.where(hit, np.nan, numbers)
-        return _look_at_numbers(column, numbers, tuple(missing) if hit.any() else ())
-    n_rows = len(column.native)
+        return _look_at_numbers(column, numbers, tuple(missing) if hit.any() else (), weights)
+    n_rows = len(column.native) if weights is None else int(weights.sum())
     if column.storage in ("time", "other"):
         return Facts(column.storage, n_rows, n_rows)
     gone = {str(marker) for marker in (*MISSING_MARKERS, *missing)}
@@ -256,14 +306,16 @@ def look(column: TableColumn, missing: Sequence[Value] = ()) -> Facts:
     if not distinct:
         return Facts("text", n_rows, 0)
     is_marker = np.array([isinstance(value, str) and value.strip() in gone for value in distinct])
-    counts = np.bincount(codes[codes >= 0], minlength=len(distinct))
+    seen = codes >= 0
+    each = None if weights is None else weights[seen]
+    counts = np.bincount(codes[seen], each, minlength=len(distinct)).astype(np.int64)
     markers = tuple(value for value, hit in zip(distinct, is_marker, strict=True) if hit)
     kept = [value for value, hit in zip(distinct, is_marker, strict=True) if not hit]
     parsed = _numbers_of(kept) if kept and column.categories is None else None
     if parsed is not None:
         lookup = np.full(len(distinct) + 1, np.nan)  # the last entry is for the code -1
         lookup[:-1][~is_marker] = parsed
-        return _look_at_numbers(column, lookup[codes], markers)
+        return _look_at_numbers(column, lookup[codes], markers, weights)
     n = int(counts[~is_marker].sum())
     return Facts("text", n_rows, n, distinct=tuple(kept), counts=tuple(counts[~is_marker]), markers=markers)
 
@@ -289,7 +341,31 @@ def read_number(value: Any) -> float | None:
         return None
 
 
-def _look_at_numbers(column: TableColumn, numbers: Floats, markers: tuple[Value, ...]) -> Facts:
+def refuse_infinite(name: str, n_infinite: int) -> None:
+    """Refuse a column with infinite cells."""
+    if n_infinite:
+        raise TableError(
+            f"{n_infinite} infinite values",
+            "expected finite numbers (Input X contains infinity)",
+            "make them missing cells",
+            column=name,
+        )
+
+
+def between(mean: float, low: float, high: float) -> float:
+    """Return a mean as it must be: the middle where the sum of the numbers overflowed, never outside of them."""
+    return min(max(mean if np.isfinite(mean) else 0.5 * low + 0.5 * high, low), high)
+
+
+MOST_SPAN = 1000
+"""Whole numbers that span fewer values than this are counted, value by value."""
+
+
+def _look_at_numbers(
+    column: TableColumn, numbers: Floats, markers: tuple[Value, ...], weights: Floats | None = None
+) -> Facts:
+    if weights is not None:
+        return _look_at_distinct(column, numbers, markers, weights)
     n, low, high, total, whole = 0, np.inf, -np.inf, 0.0, True
     for block in blocks(numbers):
         if not len(block):
@@ -302,24 +378,35 @@ def _look_at_numbers(column: TableColumn, numbers: Floats, markers: tuple[Value,
     if n == 0:
         return Facts(column.storage, len(numbers), 0, numbers=numbers, markers=markers)
     if not (np.isfinite(low) and np.isfinite(high)):
-        infinite = int(np.isinf(numbers).sum())
-        raise TableError(
-            f"{infinite} infinite values",
-            "expected finite numbers (Input X contains infinity)",
-            "make them missing cells",
-            column=column.name,
-        )
-    mean = total / n if np.isfinite(total) else 0.5 * low + 0.5 * high
-    mean = min(max(mean, low), high)
+        refuse_infinite(column.name, int(np.isinf(numbers).sum()))
+    mean = between(total / n, low, high)
     facts = Facts(column.storage, len(numbers), n, low, high, mean, whole, numbers, None, None, markers)
-    if whole and high - low < 1000:
+    if whole and high - low < MOST_SPAN:
         span = np.arange(int(low), int(high) + 1)
         counts = np.zeros(len(span), np.int64)
         for block in blocks(numbers):
             counts += np.bincount((block - low).astype(np.intp), minlength=len(span))
         seen = counts > 0
         distinct = tuple(int(v) for v in span[seen])
-        return Facts(**{**facts.__dict__, "distinct": distinct, "counts": tuple(int(c) for c in counts[seen])})
+        return replace(facts, distinct=distinct, counts=tuple(int(c) for c in counts[seen]))
+    return facts
+
+
+def _look_at_distinct(column: TableColumn, numbers: Floats, markers: tuple[Value, ...], weights: Floats) -> Facts:
+    """Gather the facts of numbers that were counted."""
+    n_rows, seen = int(weights.sum()), ~np.isnan(numbers)
+    if not seen.any():
+        return Facts(column.storage, n_rows, 0, numbers=numbers, markers=markers, weights=weights)
+    values, firsts = np.unique(numbers[seen], return_inverse=True)
+    counts = np.bincount(firsts, weights[seen])
+    refuse_infinite(column.name, int(counts[np.isinf(values)].sum()))
+    low, high, n = float(values[0]), float(values[-1]), int(counts.sum())
+    with np.errstate(over="ignore"):
+        mean = between(float((values * counts).sum()) / n, low, high)
+    whole = bool((values == np.rint(values)).all())
+    facts = Facts(column.storage, n_rows, n, low, high, mean, whole, numbers, None, None, markers, weights)
+    if whole and high - low < MOST_SPAN:
+        return replace(facts, distinct=tuple(int(v) for v in values), counts=tuple(int(c) for c in counts))
     return facts
 
 
@@ -521,9 +608,7 @@ def _settle_support(column: Column, facts: Facts, family: Likelihood, zeros: str
             column.clip = PAPER_CLIP
             column.note = (column.note + "; zeros clipped as in the paper").lstrip("; ")
             return
-        assert facts.numbers is not None
-        smallest = min(float(b[b > 0].min()) for b in blocks(facts.numbers) if (b > 0).any())
-        column.shift = max(smallest, LEAST_SHIFT * facts.maximum)
+        column.shift = max(facts.least_positive, LEAST_SHIFT * facts.maximum)
         column.note = (column.note + "; has zeros").lstrip("; ")
     elif not support.contains(np.float64(low)):
         raise outside(column.name, f"minimum {low:g}", family)
@@ -552,16 +637,25 @@ def _decide(cells: TableColumn, facts: Facts) -> tuple[str, str]:
 
 
 def _decide_texts(facts: Facts) -> tuple[str, str]:
-    distinct = facts.distinct or ()
-    texts = [str(value) for value in distinct]
-    if all(_DATE.fullmatch(text.strip()) for text in texts):
+    n_distinct, all_dates, wordy = facts.texts or _summarize([str(value) for value in facts.distinct or ()])
+    if all_dates:
         return "ignore", "dates or times"
-    if len(texts) > 10 and len(texts) > 0.5 * facts.n:
-        words = sum(len(text) for text in texts) / len(texts) > 40 or np.mean([" " in t for t in texts]) > 0.5
-        return "ignore", "free text" if words else "identifier: nearly every cell differs"
-    if len(texts) > MOST_CLASSES:
-        return "ignore", f"{len(texts)} classes: more than {MOST_CLASSES}; declare it `categorical` to use it"
-    return ("binary" if len(texts) == 2 else "categorical"), ""
+    if n_distinct > 10 and n_distinct > 0.5 * facts.n:
+        return "ignore", "free text" if wordy else "identifier: nearly every cell differs"
+    if n_distinct > MOST_CLASSES:
+        return "ignore", f"{n_distinct} classes: more than {MOST_CLASSES}; declare it `categorical` to use it"
+    return ("binary" if n_distinct == 2 else "categorical"), ""
+
+
+def _summarize(texts: list[str]) -> Texts:
+    all_dates = all(_DATE.fullmatch(text.strip()) for text in texts)
+    mean_length = sum(map(len, texts)) / max(len(texts), 1)
+    return Texts(len(texts), all_dates, is_wordy(mean_length, sum(" " in text for text in texts) / max(len(texts), 1)))
+
+
+def is_wordy(mean_length: float, with_spaces: float) -> bool:
+    """Whether texts of that length, of which a share has spaces, are prose rather than names or codes."""
+    return mean_length > 40 or with_spaces > 0.5
 
 
 def _decide_numbers(cells: TableColumn, facts: Facts) -> tuple[str, str]:
@@ -571,7 +665,7 @@ def _decide_numbers(cells: TableColumn, facts: Facts) -> tuple[str, str]:
     values = facts.distinct
     if values is not None and len(values) == 2 and (values == (0, 1) or facts.n >= 5):
         return "binary", ""
-    if _is_identifier(cells, facts):
+    if may_be_identifier(cells.name, facts) and facts.all_differ:
         return "ignore", "identifier: whole numbers that all differ"
     few = values is not None and 2 < len(values) <= FEW_VALUES and facts.n >= 5 * len(values)
     if few and _several_peaks(facts):
@@ -582,26 +676,18 @@ def _decide_numbers(cells: TableColumn, facts: Facts) -> tuple[str, str]:
             if few
             else ("real", "whole numbers, some negative")
         )
-    if _variance(facts) > MOST_OVERDISPERSION * facts.mean:
+    if facts.variance > MOST_OVERDISPERSION * facts.mean:
         return "positive", "whole numbers, spread too wide for a count"
     return "count", f"whole numbers {low:g} to {high:g}"
 
 
-def _variance(facts: Facts) -> float:
-    assert facts.numbers is not None
-    with np.errstate(over="ignore"):
-        return sum(float(((block - facts.mean) ** 2).sum()) for block in blocks(facts.numbers)) / facts.n
-
-
-def _is_identifier(cells: TableColumn, facts: Facts) -> bool:
+def may_be_identifier(name: str, facts: Facts) -> bool:
+    """Whether whole numbers are an identifier if they all differ: consecutive ones, or of a telling name."""
     if facts.n < 20 or facts.maximum - facts.minimum < facts.n - 1:
         return False
     years = _YEARS[0] <= facts.minimum and facts.maximum <= _YEARS[1]
     consecutive = facts.maximum - facts.minimum == facts.n - 1 and not years
-    if not consecutive and not _IDENTIFIER_NAME.search(cells.name):
-        return False
-    assert facts.numbers is not None
-    return len(np.unique(facts.numbers[~np.isnan(facts.numbers)])) == facts.n
+    return consecutive or _IDENTIFIER_NAME.search(name) is not None
 
 
 def _several_peaks(facts: Facts) -> bool:
