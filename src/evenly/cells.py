@@ -47,6 +47,17 @@ def encode(column: Column, cells: TableColumn) -> tuple[Floats, list[Any]]:
     return lookup[codes], unknown
 
 
+def encode_growing(column: Column, cells: TableColumn) -> Floats:
+    """Turn cells into numbers; classes that the column does not know become its own."""
+    values, unknown = encode(column, cells)
+    if not unknown or column.classes is None:
+        return values
+    column.classes += unknown
+    if column.kind == "binary" and len(column.classes) > 2:
+        column.kind, column.likelihood, column.note = "categorical", "categorical", "a third class came"
+    return encode(column, cells)[0]
+
+
 def cells_among(cells: TableColumn, some: Sequence[Any]) -> npt.NDArray[np.bool_]:
     """Say which cells hold one of some values, as `encode` named them."""
     if not some:

@@ -22,7 +22,9 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 from evenly._support import EvenlyWarning, TableError
 from evenly._version import __version__
 from evenly.arrays import Array
-from evenly.cells import check_values, column_likelihood, decode, encode, encode_counts
+from evenly.cells import check_values, column_likelihood, decode, encode, encode_counts, encode_growing
+from evenly.engines import LazyTable, measure_lazily, open_lazy
+from evenly.expressions import check_key, scale_lazily
 from evenly.files import read_json, readable, saved_path, write_json
 from evenly.likelihoods import LIKELIHOODS, Likelihood
 from evenly.recover import recover_column
@@ -30,12 +32,11 @@ from evenly.scaling import FittedScale, Outcome, fit_scale, get_method
 from evenly.schema import (
     Column,
     Facts,
+    Rule,
     Schema,
     Value,
     check_markers,
     check_settings,
-    complete,
-    infer_column,
     look,
     pick,
 )
@@ -98,11 +99,11 @@ class FittedColumn(NamedTuple):
         """Say what becomes of classes that fit did not see."""
         return f"column {self.column.name!r}: classes not seen in fit {what}: {list(unknown[:5])}"
 
-    def scale(self, values: Floats, seed: int | None) -> list[Floats]:
+    def scale(self, values: Floats, seed: int | None, keys: npt.NDArray[np.int64] | None = None) -> list[Floats]:
         """Return the scaled features from values or codes; without a seed, with the mean of the noise."""
         prepared = prepare(self.column, values)
         return [
-            one.likelihood.scale_data(feature_values(one, prepared, seed), fit.scale)
+            one.likelihood.scale_data(feature_values(one, prepared, seed, keys), fit.scale)
             for one, fit in zip(self.features, self.fits, strict=True)
         ]
 
@@ -212,13 +213,28 @@ class LipschitzScaler(TransformerMixin, BaseEstimator):  # type: ignore[misc]  #
 
     def fit(self, X: Any, y: Any = None) -> LipschitzScaler:
         """Infer the schema, take the statistics and find the scales. Missing cells are ignored."""
+        lazy, fresh = open_lazy(X), self._unfitted()
+        if lazy is not None:
+            fresh._take_lazily(lazy)
+            return self._become(fresh)
         opened = open_table(X)
-        fresh = self._unfitted()
         fresh._take(opened, fresh._start(opened), first=True)
         return self._become(fresh)
 
+    def _take_lazily(self, table: LazyTable) -> None:
+        """Infer the schema and take the statistics on the table's own engine, then settle the scales."""
+        quartiles = get_method(self.method).scaling == "iqr"
+        columns, inferred, statistics = zip(
+            *measure_lazily(table, self._rules(table), self._family, quartiles=quartiles), strict=True
+        )
+        self._remember(table, columns, inferred)
+        self._statistics: list[ColumnStatistics] = list(statistics)
+        self._settle()
+
     def partial_fit(self, X: Any, y: Any = None) -> LipschitzScaler:
         """Add a part of a table; the first part decides the schema, later ones may bring new classes."""
+        if open_lazy(X) is not None:
+            raise TableError("a lazy frame", "expected a part in memory", "fit each part and add the scalers: a + b")
         opened = open_table(X)
         fresh = self._unfitted()
         if not hasattr(self, "schema_"):
@@ -242,8 +258,8 @@ class LipschitzScaler(TransformerMixin, BaseEstimator):  # type: ignore[misc]  #
         self._tell()
         return self
 
-    def _start(self, opened: Table) -> list[Facts | None]:
-        """Check the settings and infer the schema; returns what was seen of each column on the way."""
+    def _check(self) -> None:
+        """Refuse settings that mean nothing."""
         get_method(self.method)
         for name, value in (("learning_rate", self.learning_rate), ("target", self.target)):
             if value is not None and not (isinstance(value, numbers.Real) and np.isfinite(value) and value > 0):
@@ -254,28 +270,43 @@ class LipschitzScaler(TransformerMixin, BaseEstimator):  # type: ignore[misc]  #
             raise TableError(f"zeros = {self.zeros!r}", "expected 'shift' or 'clip'")
         if not (self.schema is None or isinstance(self.schema, (str, Path, Schema))):
             raise TableError(f"schema = {self.schema!r}", "expected a Schema or the path of one")
+
+    def _rules(self, opened: Table | LazyTable) -> list[Rule]:
+        """Check the settings; returns what is declared of each column."""
+        self._check()
         given = Schema.load(self.schema) if isinstance(self.schema, (str, Path)) else self.schema
         known = {column.name: column for column in given.columns} if given else {}
         by_column = self.missing if isinstance(self.missing, Mapping) else None
         check_settings(opened, kinds=self.kinds, likelihoods=self.likelihoods, schema=known, missing=by_column)
         markers = check_markers(self.missing)
         self._own = _own_likelihoods(self.likelihoods)
+        return [
+            Rule(
+                name,
+                pick(self.kinds, label, name),
+                pick(self.likelihoods, label, name),
+                known.get(name),
+                tuple(markers(label, name)),
+                self.zeros,
+            )
+            for label, name in zip(opened.labels, opened.names, strict=True)
+        ]
 
-        def infer(label: Any, cells: TableColumn) -> tuple[Column, Facts | None]:
+    def _start(self, opened: Table) -> list[Facts | None]:
+        """Check the settings and infer the schema; returns what was seen of each column on the way."""
+
+        def infer(rule: Rule, cells: TableColumn) -> tuple[Column, Facts | None]:
             fresh = TableColumn(cells.name, cells.native)  # what it caches goes when it goes
-            kind, likelihood = (pick(each, label, cells.name) for each in (self.kinds, self.likelihoods))
-            declared = known.get(cells.name)
-            if declared is not None and kind is None and likelihood is None:
-                return complete(declared, fresh), None
-            if kind == "ignore":
-                return Column(name=cells.name, kind="ignore", note="declared"), None
-            bounds = None if declared is None else (declared.lower, declared.upper)
-            facts = look(fresh, declared.missing if declared is not None else markers(label, cells.name))
-            column = infer_column(fresh, facts, kind=kind, likelihood=likelihood, bounds=bounds, zeros=self.zeros)
-            return column, replace(facts, numbers=None)
+            column, facts = rule.infer(fresh, lambda: look(fresh, rule.missing))
+            return column, None if facts is None else replace(facts, numbers=None)
 
-        pairs = map_columns(infer, opened.labels, opened.columns, n_rows=opened.n_rows)
-        self.schema_ = Schema(columns=[column for column, _ in pairs])
+        pairs = map_columns(infer, self._rules(opened), opened.columns, n_rows=opened.n_rows)
+        self._remember(opened, *zip(*((column, facts is not None) for column, facts in pairs), strict=True))
+        return [facts for _, facts in pairs]
+
+    def _remember(self, opened: Table | LazyTable, columns: Sequence[Column], inferred: Sequence[bool]) -> None:
+        """Keep what the fitted table was, and what was decided of its columns."""
+        self.schema_ = Schema(columns=list(columns))
         self.container_ = opened.container
         self.n_features_in_ = len(opened.columns)
         if opened.container != "numpy" and all(isinstance(label, str) for label in opened.labels):
@@ -285,8 +316,8 @@ class LipschitzScaler(TransformerMixin, BaseEstimator):  # type: ignore[misc]  #
         self._stored = [cells.stored for cells in opened.columns]
         self._originals = [_originals(cells) for cells in opened.columns]
         # Columns that were found to be no variable are told once; those that the user ignores are not.
-        self._found_ignored = {column.name for column, facts in pairs if column.kind == "ignore" and facts is not None}
-        return [facts for _, facts in pairs]
+        found = zip(columns, inferred, strict=True)
+        self._found_ignored = {column.name for column, asked in found if asked and column.kind == "ignore"}
 
     def _family(self, column: Column) -> Likelihood:
         return column_likelihood(column, self._own)
@@ -309,13 +340,8 @@ class LipschitzScaler(TransformerMixin, BaseEstimator):  # type: ignore[misc]  #
                 return from_counts(counts)
             if facts is None and not column.has_classes:
                 facts = look(fresh, column.missing)
-            values, unknown = encode(column, fresh)
-            if unknown and column.classes is not None:
-                column.classes += unknown
-                if column.kind == "binary" and len(column.classes) > 2:
-                    column.kind, column.likelihood, column.note = "categorical", "categorical", "a third class came"
-                    family = self._family(column)
-                values, _ = encode(column, fresh)
+            values = encode_growing(column, fresh)
+            family = self._family(column)  # a third class makes it another
             check_values(column, values, family)
             if not family.scalable:
                 return measure_counts(values)
@@ -335,7 +361,7 @@ class LipschitzScaler(TransformerMixin, BaseEstimator):  # type: ignore[misc]  #
                 old.merge(new, None if column.kind == "ignore" else self._family(column))
                 for column, old, new in zip(self.schema_.columns, self._statistics, parts, strict=True)
             ]
-        self._statistics: list[ColumnStatistics] = parts
+        self._statistics = parts
         self._settle()
 
     def _settle(self) -> None:
@@ -440,18 +466,41 @@ class LipschitzScaler(TransformerMixin, BaseEstimator):  # type: ignore[misc]  #
             for j, column in enumerate(self.schema_.columns)
         ]
 
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: Any, key: Any = None) -> Any:
         """Scale a table. Missing cells stay missing; columns are found by name, in any order.
 
         Classes that were not there in fit become missing cells, with a warning. Passed-through columns come back as
         they are.
+
+        Parameters
+        ----------
+        X : table
+            A lazy frame gives a lazy frame of its engine, scaled by expressions: nothing runs yet, and so nothing can
+            be checked. What is an error or a warning in memory is a missing cell there.
+        key : column, optional
+            A column of whole numbers that tells rows apart: the noise of the Gamma trick goes by it, and is the same
+            on every engine. A lazy frame needs it; else, without it, noise goes by a row's position.
+
+        Examples
+        --------
+        >>> import polars as pl
+        >>> table = pl.DataFrame({"id": range(7, 31), "x": [0.5, -2.0] * 12, "c": ["a", "b", "b"] * 8})
+        >>> scaler = LipschitzScaler(kinds={"id": "ignore"}, random_state=0).fit(table.lazy())
+        >>> lazy = scaler.transform(table.lazy(), key="id")
+        >>> bool(np.allclose(lazy.collect(), scaler.transform(table, key="id")))
+        True
         """
         check_is_fitted(self, "schema_")
+        wanted = _get_output_config("transform", self)["dense"]
+        lazy = open_lazy(X)
+        if lazy is not None:
+            return self._transform_lazily(lazy, key, wanted)
         opened = open_table(X)
         check_width(self, opened)
         cells, extra = select(opened, self._labels, by_position=self.container_ == "numpy")
-        wanted = _get_output_config("transform", self)["dense"]
         container = opened.container if wanted == "default" else wanted
+        keys = None if key is None else _keys(opened, key)
+        extra = [label for label in extra if label != key]
         messages = [left_out(extra)] if extra else []
 
         def one(fitted: FittedColumn, stored: TableColumn) -> list[Any]:
@@ -461,13 +510,24 @@ class LipschitzScaler(TransformerMixin, BaseEstimator):  # type: ignore[misc]  #
             if unknown:
                 messages.append(fitted.unseen(unknown, "become missing"))
             # A column that is not scaled may still be the table's own memory, which is not ours to give away.
-            return [part if part.flags.owndata else part.copy() for part in fitted.scale(values, self.seed_)]
+            return [part if part.flags.owndata else part.copy() for part in fitted.scale(values, self.seed_, keys)]
 
         results = map_columns(one, self.columns_, cells, n_rows=opened.n_rows)
         for message in messages:
             warnings.warn(message, EvenlyWarning, stacklevel=2)
         data = dict(zip(self.get_feature_names_out(), chain(*results), strict=True))
         return build_table(data, container, opened.native)
+
+    def _transform_lazily(self, table: LazyTable, key: Any, wanted: str) -> Any:
+        if wanted != "default":
+            raise TableError(
+                f"set_output(transform={wanted!r}) and a lazy frame", "its output is a lazy frame too", "collect it"
+            )
+        cells, extra = select(table, self._labels, by_position=self.container_ == "numpy")
+        extra = [label for label in extra if label != key]
+        if extra:
+            warnings.warn(left_out(extra), EvenlyWarning, stacklevel=3)
+        return scale_lazily(table, cells, self.columns_, list(self.get_feature_names_out()), self.seed_, key)
 
     def inverse_transform(self, X: Any) -> Any:
         """Return the original columns, with their types and classes, from scaled features."""
@@ -660,6 +720,15 @@ def _unused(name: str, taken: set[str]) -> str:
         name += "'"
     taken.add(name)
     return name
+
+
+def _keys(opened: Table, key: Any) -> npt.NDArray[np.int64]:
+    """Return the keys of rows; a row without one gets -1."""
+    (column,), _ = select(opened, [key]) if opened.container != "numpy" else ([opened.columns[key]], [])
+    check_key(column.name, column.storage)
+    if isinstance(column.native, np.ndarray):
+        return column.native.astype(np.int64)
+    return np.asarray(column.native.cast(nw.Int64).fill_null(-1).to_numpy(), np.int64)
 
 
 def pass_through(cells: TableColumn, source: str, container: str) -> Any:

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from evenly._support import TableError
 from evenly.files import write_text
 from evenly.likelihoods import LIKELIHOODS, Likelihood, get_likelihood
-from evenly.tables import Floats, Table, TableColumn, blocks, open_table
+from evenly.tables import Floats, TableColumn, blocks, open_table
 
 Kind = Literal["real", "positive", "count", "binary", "categorical", "ordinal", "ignore"]
 Value = bool | int | float | str
@@ -470,9 +470,9 @@ def infer_schema(
     )
 
 
-def check_settings(opened: Table, **settings: Any) -> None:
+def check_settings(opened: Any, **settings: Any) -> None:
     """Refuse settings that are no mapping by column, or are for columns that the table does not have."""
-    known = {*opened.labels, *opened.names}
+    known: set[Any] = {*opened.labels, *opened.names}
     for setting, mapping in settings.items():
         if mapping is not None and not isinstance(mapping, Mapping):
             raise TableError(f"{setting} = {mapping!r}", "expected a mapping by column", '{"age": ...}')
@@ -587,12 +587,56 @@ def _fits(likelihood: str | Likelihood, kind: str) -> bool:
     return implied == kind or (implied, kind) in (("real", "positive"), ("categorical", "ordinal"))
 
 
-def complete(column: Column, cells: TableColumn) -> Column:
+def complete(column: Column, cells: TableColumn, facts: Callable[[], Facts] | None = None) -> Column:
     """Return a copy of a column from a file; classes that it leaves out are those of the table."""
     column = column.model_copy(deep=True)
     if column.has_classes and column.classes is None:
-        column.classes = _classes(cells, look(cells, column.missing))
+        column.classes = _classes(cells, look(cells, column.missing) if facts is None else facts())
     return column
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What is declared of one column: by settings, which come first, and by a schema."""
+
+    name: str
+    kind: str | None = None
+    likelihood: str | Likelihood | None = None
+    declared: Column | None = None
+    markers: tuple[Value, ...] = ()
+    zeros: str = "shift"
+
+    @property
+    def settled(self) -> bool:
+        """Whether nothing is to be inferred, but for classes that a schema leaves out."""
+        return self.kind == "ignore" or (self.declared is not None and self.kind is None and self.likelihood is None)
+
+    @property
+    def ignored(self) -> bool:
+        """Whether the column is declared to be none of the table's variables."""
+        return self.kind == "ignore" or (self.settled and self.declared is not None and self.declared.kind == "ignore")
+
+    @property
+    def missing(self) -> Sequence[Value]:
+        """The markers of missing cells."""
+        return self.markers if self.declared is None else self.declared.missing
+
+    @property
+    def wants_classes(self) -> bool:
+        """Whether the column is declared to be a choice among classes."""
+        kind = self.kind or (_kind_of(self.likelihood) if self.likelihood is not None else None)
+        return (self.declared.kind if kind is None and self.declared is not None else kind) in CLASS_KINDS
+
+    def infer(self, cells: TableColumn, facts: Callable[[], Facts]) -> tuple[Column, Facts | None]:
+        """Decide on the column; returns its facts too, if they were asked for."""
+        if self.kind == "ignore":
+            return Column(name=self.name, kind="ignore", note="declared"), None
+        if self.settled and self.declared is not None:
+            return complete(self.declared, cells, facts), None
+        seen = facts()
+        bounds = None if self.declared is None else (self.declared.lower, self.declared.upper)
+        column = infer_column(cells, seen, kind=self.kind, likelihood=self.likelihood, bounds=bounds, zeros=self.zeros)
+        return column, seen
 
 
 def _settle_support(column: Column, facts: Facts, family: Likelihood, zeros: str) -> None:

@@ -15,7 +15,7 @@ import narwhals as nw
 import numpy as np
 
 from evenly.likelihoods import LOG_NORMAL, NORMAL, Likelihood, Pivot
-from evenly.schema import Column
+from evenly.schema import Column, between, read_number
 from evenly.tables import BLOCK, Floats, blocks
 
 
@@ -193,6 +193,45 @@ def from_counts(counts: dict[float, int]) -> ColumnStatistics:
     return ColumnStatistics(sum(counts.values()), min(counts), max(counts), counts=counts)
 
 
+def measure_counted(
+    column: Column, family: Likelihood, values: Floats, counts: Floats, quartiles: bool
+) -> ColumnStatistics:
+    """Take the statistics of a column from its distinct values (or codes) and how often each occurs.
+
+    Examples
+    --------
+    >>> column = Column(name="a", kind="real")
+    >>> part = measure_counted(column, NORMAL, np.array([1.0, 2.0, 4.0]), np.array([1.0, 2.0, 1.0]), True)
+    >>> part.n, part.quartiles  # of 1, 2, 2, 4
+    (4, (1.75, 2.5))
+    """
+    seen = ~np.isnan(values)
+    values, places = np.unique(values[seen], return_inverse=True)
+    counts = np.bincount(places, counts[seen], minlength=len(values)).astype(np.float64)
+    if not family.scalable:
+        return from_counts({float(v): int(c) for v, c in zip(values, counts, strict=True)})
+    if not len(values):
+        return measure_values(column, family, values, 0.0, (0.0, 0.0), False)
+    with np.errstate(all="ignore"):
+        mean = between(float((values * counts).sum() / counts.sum()), values[0], values[-1])
+        low, high, pivots = _pivots(column, family, mean, (values[0], values[-1]))
+        x = prepare(column, values)
+        location, *own = (take_moments(one, x, pivot, counts) for one, pivot in pivots.items())
+    ends = counted_quartiles(np.log(x) if family.in_logs else x, counts) if quartiles else None
+    return ColumnStatistics(location.n, low, high, location, own[0] if own else None, quartiles=ends)
+
+
+def counted_quartiles(values: Floats, counts: Floats) -> tuple[float, float]:
+    """Return the quartiles of ordered values that occur several times, as `numpy.quantile` would of them all."""
+    last = np.cumsum(counts)  # one past the place of each value's last copy
+    ends = []
+    for level in (0.25, 0.75):
+        place = (last[-1] - 1.0) * level
+        below, above = (values[np.searchsorted(last, at, side="right")] for at in (np.floor(place), np.ceil(place)))
+        ends.append(float(below + (above - below) * (place - np.floor(place))))
+    return ends[0], ends[1]
+
+
 def measure_values(
     column: Column, family: Likelihood, values: Floats, mean: float, extent: tuple[float, float], quartiles: bool
 ) -> ColumnStatistics:
@@ -239,27 +278,59 @@ def measure_frame(frame: nw.DataFrame[Any] | nw.LazyFrame[Any], requests: Sequen
     >>> part.n, part.location.means
     (2, array([0., 1.]))
     """
+    answered = frame.select(*prepared_cells(requests)).select(*measure_expressions(requests))
+    return read_measures(requests, (answered.collect() if isinstance(answered, nw.LazyFrame) else answered).rows()[0])
+
+
+def prepared_cells(requests: Sequence[Request]) -> list[nw.Expr]:
+    """List the finite cells of columns after their shift, each under its request's place as its name.
+
+    They are made before they are averaged: a family's terms name a cell many times, and some engines take the
+    expression for it as often.
+    """
+    return [
+        prepare(column, finite(nw.col(label), column.missing)).alias(f"x{j}")
+        for j, (label, column, *_) in enumerate(requests)
+    ]
+
+
+def measure_expressions(requests: Sequence[Request], quartiles: bool = False) -> list[nw.Expr]:
+    """List the aggregates of prepared cells that the statistics of continuous columns need, named by their places."""
     expressions: list[nw.Expr] = []
-    plans = []
-    for label, column, family, mean, extent in requests:
-        low, high, pivots = _pivots(column, family, mean, extent)
-        raw = nw.col(label).cast(nw.Float64)
-        # NaN and infinity are no cells: only what is finite is averaged.
-        x = prepare(column, nw.when(raw.is_finite()).then(raw))
-        expressions.append(x.count().alias(str(len(expressions))))
-        for one, pivot in pivots.items():
-            for term in one.terms(x, pivot):
-                expressions.append(term.mean().alias(str(len(expressions))))
-        plans.append((low, high, pivots))
-    answered = frame.select(*expressions)
-    row = iter((answered.collect() if isinstance(answered, nw.LazyFrame) else answered).rows()[0])
+    for place, (_, column, family, mean, extent) in enumerate(requests):
+        x = nw.col(f"x{place}")
+        expressions.append(x.count())
+        for one, pivot in _pivots(column, family, mean, extent)[2].items():
+            expressions += [term.mean() for term in one.terms(x, pivot)]
+        if quartiles:
+            of = x.log() if family.in_logs else x
+            expressions += [of.quantile(level, interpolation="linear") for level in (0.25, 0.75)]
+    return [expression.alias(str(place)) for place, expression in enumerate(expressions)]
+
+
+def read_measures(
+    requests: Sequence[Request], answers: Iterable[Any], quartiles: bool = False
+) -> list[ColumnStatistics]:
+    """Return the statistics of continuous columns from the answers to `measure_expressions`."""
+    row = iter(answers)
     results = []
-    for low, high, pivots in plans:
+    for _, column, family, mean, extent in requests:
+        low, high, pivots = _pivots(column, family, mean, extent)
         n = int(next(row))
         parts = []
         for one, pivot in pivots.items():
             means = [next(row) for _ in one.natural_bounds]
             # The mean of no cells is null on one engine and NaN on another; here it is 0.
             parts.append(Moments(n, pivot, np.array(means if n else np.zeros(len(means)), np.float64)))
-        results.append(ColumnStatistics(n, low, high, parts[0], parts[1] if len(parts) > 1 else None))
+        ends = (next(row), next(row)) if quartiles else None
+        ends = (float(ends[0]), float(ends[1])) if ends and n else None
+        results.append(ColumnStatistics(n, low, high, parts[0], parts[1] if len(parts) > 1 else None, quartiles=ends))
     return results
+
+
+def finite(cells: nw.Expr, missing: Sequence[Any] = ()) -> nw.Expr:
+    """Return cells in double precision, where they are finite and no markers of missing ones."""
+    numbers = cells.cast(nw.Float64)
+    markers = [number for number in map(read_number, missing) if number is not None]
+    known = numbers.is_finite()
+    return nw.when(known & ~numbers.is_in(markers) if markers else known).then(numbers)

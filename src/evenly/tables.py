@@ -56,17 +56,7 @@ class TableColumn:
         dtype = self.native.dtype
         if self.native.null_count() == len(self.native) and not dtype.is_numeric():
             return "text"  # a text column without a text
-        if dtype == nw.Boolean:
-            return "boolean"
-        if dtype.is_integer():
-            return "integer"
-        if dtype.is_numeric():
-            return "float"
-        if dtype in (nw.String, nw.Categorical, nw.Enum):
-            return "text"
-        if isinstance(dtype, _TIMES):
-            return "time"
-        return _array_storage(self.native.to_numpy()) if dtype == nw.Object else "other"
+        return _array_storage(self.native.to_numpy()) if dtype == nw.Object else dtype_storage(dtype)
 
     @property
     def stored(self) -> Stored:
@@ -159,6 +149,19 @@ class TableColumn:
         return numbers, cells.filter(gone).unique(maintain_order=True).to_list()
 
 
+def dtype_storage(dtype: Any) -> Storage:
+    """Say how the cells of a dataframe's type are stored."""
+    if dtype == nw.Boolean:
+        return "boolean"
+    if dtype.is_integer():
+        return "integer"
+    if dtype.is_numeric():
+        return "float"
+    if dtype in (nw.String, nw.Categorical, nw.Enum):
+        return "text"
+    return "time" if isinstance(dtype, _TIMES) else "other"
+
+
 def _is_pandas_like(series: Any) -> bool:
     return bool(series.implementation.is_pandas_like())
 
@@ -242,7 +245,7 @@ def open_table(table: Any, *, estimator: str = "LipschitzScaler") -> Table:
     if table is None or (isinstance(table, (str, bytes, Mapping)) and not issparse(table)):
         raise TableError(f"a {type(table).__name__}", "expected a dataframe or a two-dimensional array")
     if hasattr(table, "iloc") and hasattr(table, "columns"):
-        _refuse_duplicates(list(table.columns))  # Narwhals would refuse them in its own words
+        refuse_duplicates(list(table.columns))  # Narwhals would refuse them in its own words
     frame = nw.from_native(table, pass_through=True, eager_only=False)
     if isinstance(frame, nw.LazyFrame):
         raise TableError("a lazy frame", "expected a table in memory", "collect it first")
@@ -273,7 +276,8 @@ def _text(label: Any) -> str:
     return label if isinstance(label, str) else str(label)
 
 
-def _refuse_duplicates(labels: list[Any]) -> list[str]:
+def refuse_duplicates(labels: list[Any]) -> list[str]:
+    """Return names as texts, if no two of them are the same."""
     texts = [_text(label) for label in labels]
     if len(set(texts)) < len(texts):
         twice = next(text for j, text in enumerate(texts) if text in texts[:j])
@@ -283,7 +287,7 @@ def _refuse_duplicates(labels: list[Any]) -> list[str]:
 
 def _open_frame(frame: nw.DataFrame[Any], native: Any) -> Table:
     labels = list(native.columns) if hasattr(native, "iloc") else list(frame.columns)
-    texts = _refuse_duplicates(labels)
+    texts = refuse_duplicates(labels)
     if texts != labels:
         frame = _rename(native)
     n_rows, n_columns = frame.shape
@@ -295,9 +299,7 @@ def _open_frame(frame: nw.DataFrame[Any], native: Any) -> Table:
     return Table(columns, labels, n_rows, frame.implementation.name.lower(), native, frame)
 
 
-def select(
-    table: Table, labels: Sequence[Hashable], *, by_position: bool = False
-) -> tuple[list[TableColumn], list[Hashable]]:
+def select(table: Any, labels: Sequence[Hashable], *, by_position: bool = False) -> tuple[list[Any], list[Hashable]]:
     """Find the columns of a fitted table in a new one: by label in a dataframe, by position in an array.
 
     A table that was fitted as an array has no labels to look for. Returns the columns in the fitted order and the

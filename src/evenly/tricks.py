@@ -6,14 +6,17 @@ The Bernoulli trick splits a column of K classes into K features, one per class.
 
 from __future__ import annotations
 
+import math
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Literal
 
 import numpy as np
-from scipy.special import betaincinv, roots_jacobi
+import numpy.typing as npt
+from numpy.polynomial.chebyshev import cheb2poly, chebfit, chebpts1
+from scipy.special import betainccinv, betaincinv, roots_jacobi
 
 from evenly.arrays import Array, namespace
 from evenly.likelihoods import BERNOULLI, GAMMA, Likelihood, Pivot
@@ -91,6 +94,11 @@ def _noise_quantile(levels: Floats) -> Floats:
     return noise
 
 
+def _generator(seed: int, feature: Feature) -> np.random.Philox:
+    key = (zlib.crc32(feature.name.encode()) << 32) | (zlib.adler32(feature.name.encode()) & 0xFFFFFFFF)
+    return np.random.Philox(key=[seed, key])
+
+
 def draw_noise(seed: int, feature: Feature, n: int, start: int = 0) -> Floats:
     """Draw the noise of rows start .. start + n - 1: the same for the same seed, feature and row.
 
@@ -102,8 +110,7 @@ def draw_noise(seed: int, feature: Feature, n: int, start: int = 0) -> Floats:
     >>> bool((draw_noise(7, feature, 5)[3:] == draw_noise(7, feature, 2, start=3)).all())
     True
     """
-    key = (zlib.crc32(feature.name.encode()) << 32) | (zlib.adler32(feature.name.encode()) & 0xFFFFFFFF)
-    generator = np.random.Philox(key=[seed, key])
+    generator = _generator(seed, feature)
     # A counter step yields four numbers; the draw starts at the row's own place in its step.
     generator.advance(start // 4)
     uniform = np.random.Generator(generator)
@@ -113,6 +120,96 @@ def draw_noise(seed: int, feature: Feature, n: int, start: int = 0) -> Floats:
         block = noise[first : first + BLOCK]
         block[:] = _noise_quantile(uniform.random(len(block)))
     return noise
+
+
+# --- noise by a key: arithmetic that every table engine has ---------------------------------------------------------
+
+_PRIME, _OTHER_PRIME = 2147483579, 1073741789
+"""Below 2^31, so that a product fits 64 bits; 2 modulo 3, so that cubing modulo the first is one to one."""
+_ROUNDS = 3
+"""One round passes the tests of uniformity and independence already; the others are margin."""
+_SPLIT = 0.7
+"""Below this level the noise is a polynomial in level^(1/1.1), above in -log(1 - level): the curve's own variables."""
+_DEGREE = 12
+"""Of both polynomials: good to 2e-6, as the table of `draw_noise` is."""
+
+
+def key_constants(seed: int, feature: Feature) -> list[int]:
+    """Return the numbers that tell the noise of one seed and feature from that of another."""
+    drawn = np.random.Generator(_generator(seed, feature)).integers(1, 2**30, size=2 + _ROUNDS)
+    return [int(constant) for constant in drawn]
+
+
+def mix_key(constants: Sequence[int]) -> list[Callable[[Array], Array]]:
+    """Return the steps that turn a key into a random whole number, each applied to what the one before it gave.
+
+    The key may be an array of 64-bit integers or a Narwhals expression. Steps are apart so that an engine can hold
+    what one gives before the next names it three times.
+    """
+
+    def start(key: Array) -> Array:
+        # Remainders of negative numbers differ by engine; these do not.
+        low, high = ((key % prime + prime) % prime for prime in (_PRIME, _OTHER_PRIME))
+        return (low * constants[0] + high * constants[1]) % _PRIME
+
+    def cube(constant: int) -> Callable[[Array], Array]:
+        def step(mixed: Array) -> Array:
+            moved = mixed + constant
+            moved = moved % _PRIME
+            return ((moved * moved) % _PRIME) * moved % _PRIME
+
+        return step
+
+    return [start, *map(cube, constants[2:])]
+
+
+@cache
+def _noise_curves() -> tuple[list[float], list[float], float, float]:
+    """Coefficients of the two polynomials, and the ends of the second one's range."""
+    low, high = -math.log1p(-_SPLIT), -math.log(0.5 / _PRIME)
+    widest = _SPLIT ** (1.0 / NOISE_A)
+
+    places = chebpts1(_DEGREE + 1)  # a polynomial that meets the curve there is nearly the best one
+    root = 0.5 * widest * (places + 1.0)
+    below = betaincinv(NOISE_A, NOISE_B, root**NOISE_A) / root
+    above = betainccinv(NOISE_A, NOISE_B, np.exp(-(low + 0.5 * (high - low) * (places + 1.0))))
+    first, second = (cheb2poly(chebfit(places, curve, _DEGREE)).tolist() for curve in (below, above))
+    return first, second, low, high
+
+
+def _polynomial(coefficients: Sequence[float], x: Array) -> Array:
+    value = coefficients[-1] * x + coefficients[-2]
+    for coefficient in coefficients[-3::-1]:
+        value = value * x + coefficient
+    return value
+
+
+def mixed_noise(mixed: Array) -> Array:
+    """Return the noise from a mixed key; an array or a Narwhals expression."""
+    xp = namespace(mixed)
+    first, second, low, high = _noise_curves()
+    level = (mixed + 0.5) / float(_PRIME)
+    root, logarithm = level ** (1.0 / NOISE_A), -xp.log(1.0 - level)
+    near = root * _polynomial(first, root * (2.0 / _SPLIT ** (1.0 / NOISE_A)) - 1.0)
+    far = _polynomial(second, (logarithm - low) * (2.0 / (high - low)) - 1.0)
+    noise = xp.where(level < _SPLIT, near, far)
+    return xp.where(noise < MOST_NOISE, noise, MOST_NOISE + 0.0 * noise)
+
+
+def keyed_noise(seed: int, feature: Feature, keys: npt.NDArray[np.int64]) -> Floats:
+    """Draw the noise of rows by their keys: the same for the same seed, feature and key, on every table engine.
+
+    Examples
+    --------
+    >>> feature = Feature(0, "color=red", GAMMA, "gamma", 1)
+    >>> noise = keyed_noise(7, feature, np.arange(5))
+    >>> bool((noise[3:] == keyed_noise(7, feature, np.array([3, 4]))).all())
+    True
+    """
+    mixed: Array = keys
+    for step in mix_key(key_constants(seed, feature)):
+        mixed = step(mixed)
+    return np.asarray(mixed_noise(mixed))
 
 
 @cache
@@ -125,17 +222,22 @@ def _noise_nodes() -> tuple[Floats, Floats]:
 # --- column -> features -----------------------------------------------------------------------------------------
 
 
-def feature_values(feature: Feature, values: Floats, seed: int | None) -> Floats:
+def feature_values(
+    feature: Feature, values: Floats, seed: int | None, keys: npt.NDArray[np.int64] | None = None
+) -> Floats:
     """Return the unscaled feature from the encoded column; missing cells stay NaN.
 
-    Without a seed, the Gamma trick adds the mean of the noise.
+    The Gamma trick adds noise by the row's place, or by its key; without a seed, the mean of the noise.
     """
     if feature.trick == "none":
         return values
     base = values if feature.code is None else np.where(np.isnan(values), np.nan, values == feature.code)
     if feature.trick == "bern":
         return base
-    return base + OFFSET + (NOISE_MEAN if seed is None else draw_noise(seed, feature, len(values)))
+    if seed is None:
+        return base + OFFSET + NOISE_MEAN
+    noise = draw_noise(seed, feature, len(values)) if keys is None else keyed_noise(seed, feature, keys)
+    return base + OFFSET + noise
 
 
 @dataclass(frozen=True)

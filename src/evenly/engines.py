@@ -1,0 +1,557 @@
+"""What fitting asks of a table that stays on its own engine: a lazy frame of Polars, DuckDB, Dask, Spark or Ibis.
+
+Three queries at most, each one pass over the data, each answered by aggregates: what the columns hold (1), how often
+each value of the discrete ones occurs (2), and the mean sufficient statistics of the others (3). Decisions are those
+of the schema: it gets the same facts as of a table in memory.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import accumulate, chain, pairwise
+from typing import Any, NamedTuple
+
+import narwhals as nw
+import numpy as np
+from narwhals.dependencies import (
+    is_dask_dataframe,
+    is_duckdb_relation,
+    is_ibis_table,
+    is_polars_lazyframe,
+    is_pyspark_connect_dataframe,
+    is_pyspark_dataframe,
+)
+
+from evenly._support import TableError, require
+from evenly.cells import check_values, encode_growing
+from evenly.likelihoods import Likelihood
+from evenly.schema import (
+    MISSING_MARKERS,
+    MOST_SPAN,
+    Asked,
+    Column,
+    Facts,
+    Rule,
+    Texts,
+    between,
+    is_wordy,
+    look,
+    may_be_identifier,
+    read_number,
+    refuse_infinite,
+)
+from evenly.statistics import (
+    ColumnStatistics,
+    Request,
+    counted_quartiles,
+    finite,
+    measure_counted,
+    measure_expressions,
+    measure_values,
+    prepare,
+    prepared_cells,
+    read_measures,
+)
+from evenly.tables import Floats, Storage, TableColumn, dtype_storage, refuse_duplicates
+
+_LAZY = (
+    is_polars_lazyframe,
+    is_duckdb_relation,
+    is_dask_dataframe,
+    is_pyspark_dataframe,
+    is_pyspark_connect_dataframe,
+    is_ibis_table,
+)
+
+MOST_TEXTS = 10_000
+"""Texts with more distinct ones are not listed: no column of classes has as many."""
+MOST_VALUES = 1_000_000
+"""Counts with more distinct values are not counted one by one."""
+KEPT_RANKS = 1000
+"""Dask has no exact quantiles: of each partition so many ordered values are kept, so that ranks are good to 1/1000."""
+
+NUMBER_TEXT = r"^\s*[+-]?(?:(?:0|[1-9]\d*)(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?\s*$"
+"""What `read_number` reads, in the words that the engines' regular expressions share."""
+DATE_TEXT = (
+    r"^\s*(?:\d{4}[./-]\d{1,2}[./-]\d{1,2}(?:[T ].*)?|\d{1,2}[./-]\d{1,2}[./-]\d{2,4}(?:[T ].*)?"
+    r"|\d{1,2}:\d{2}(?::\d{2})?)\s*$"
+)
+"""As the schema knows dates."""
+
+
+@dataclass(frozen=True)
+class LazyColumn(TableColumn):
+    """A column of a lazy frame. Its cells are not here: `native` is empty, or its distinct cells once counted."""
+
+    native: Any = field(default_factory=lambda: np.zeros(0))
+    dtype: str = ""
+    storage: Storage = "other"
+    categories: list[Any] | None = None
+    ordered: bool = False
+
+
+class LazyTable(NamedTuple):
+    """A lazy frame seen as named columns."""
+
+    columns: list[LazyColumn]
+    labels: list[Hashable]
+    container: str
+    """The kind of table in memory that the engine's answers come as."""
+    engine: str
+    frame: nw.LazyFrame[Any]
+
+    @property
+    def names(self) -> list[str]:
+        """The columns' names as text."""
+        return [column.name for column in self.columns]
+
+
+def open_lazy(table: Any) -> LazyTable | None:
+    """View a lazy frame as columns; None if the table is none.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> open_lazy(pl.LazyFrame({"a": [1.0], "b": ["x"]})).names
+    ['a', 'b']
+    >>> open_lazy([[1.0]]) is None
+    True
+    """
+    native = nw.to_native(table, pass_through=True)
+    if not any(is_lazy(native) for is_lazy in _LAZY):
+        return None
+    labels = list(native.collect_schema()) if is_polars_lazyframe(native) else list(native.columns)
+    refuse_duplicates(labels)  # Narwhals would refuse them in its own words
+    for label in labels:
+        if not isinstance(label, str):
+            raise TableError(f"the name {label!r}", "a lazy frame expects texts", "rename it", column=label)
+    frame = nw.from_native(native)
+    types = frame.collect_schema()
+    if not types:
+        raise TableError("0 feature(s) while a minimum of 1 is required", "expected columns")
+    engine = frame.implementation.name.lower()
+    container = {"polars": "polars", "dask": "pandas"}.get(engine, "pyarrow")
+    columns = [_describe(name, dtype, native if engine == "dask" else None) for name, dtype in types.items()]
+    return LazyTable(columns, list(types), container, engine, frame)
+
+
+def _describe(name: str, dtype: nw.dtypes.DType, dask: Any) -> LazyColumn:
+    categories = list(dtype.categories) if isinstance(dtype, nw.Enum) else None
+    own, ordered = str(dtype), False
+    if dask is not None:
+        of = dask.dtypes[name]
+        own, ordered = str(of), bool(getattr(of, "ordered", False))
+        if own == "category":
+            known = list(of.categories)
+            categories = None if "__UNKNOWN_CATEGORIES__" in known else known
+    return LazyColumn(name, dtype=own, storage=dtype_storage(dtype), categories=categories, ordered=ordered)
+
+
+# --- queries: each is one pass over the data ---------------------------------------------------------------------
+
+
+def ask(table: LazyTable, cells: Sequence[nw.Expr], aggregates: Sequence[nw.Expr]) -> list[Any]:
+    """Return the answers to aggregates of cells, in one query."""
+    named = [aggregate.alias(str(place)) for place, aggregate in enumerate(aggregates)]
+    return list(_collect(table.frame.select(*cells).select(*named)).rows()[0])
+
+
+def _collect(frame: nw.LazyFrame[Any]) -> nw.DataFrame[Any]:
+    """Run a query; Polars in batches, whatever the size of the table."""
+    if frame.implementation.is_polars():
+        return frame.collect(engine="streaming")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # Dask warns of the variance of no cells
+        return frame.collect()
+
+
+def count_cells(table: LazyTable, counted: Sequence[nw.Expr], doubtful: Sequence[nw.Expr]) -> list[Any]:
+    """Count the distinct cells of columns (numbers as double precision, or texts), in one query.
+
+    Returns a dictionary of cell to count for each of `counted`, then the number of distinct cells of each of
+    `doubtful`. Missing cells are not counted.
+    """
+    names = [str(place) for place in range(len(counted) + len(doubtful))]
+    if not names:
+        return []
+    frame = table.frame.select(*(each.alias(name) for each, name in zip([*counted, *doubtful], names, strict=True)))
+    listed = len(counted)
+    if table.engine == "polars":
+        pl = require("polars", "tool")
+        each = [pl.col(name).drop_nulls() for name in names]
+        answers = [cells.value_counts(name="count").implode() for cells in each[:listed]]
+        native = nw.to_native(frame).select(*answers, *(cells.n_unique() for cells in each[listed:]))
+        row = _collect(nw.from_native(native)).rows()[0]
+        return [*(dict(tuple(pair.values()) for pair in part) for part in row[:listed]), *row[listed:]]
+    if table.engine == "duckdb":
+        answers = [f'histogram("{name}") as "{name}"' for name in names[:listed]]
+        answers += [f'count(distinct "{name}") as "{name}"' for name in names[listed:]]
+        row = _collect(nw.from_native(nw.to_native(frame).aggregate(", ".join(answers)))).rows()[0]
+        return [*(dict(part or ()) for part in row[:listed]), *row[listed:]]
+    return _count_unpivoted(frame, table, names, listed)
+
+
+def _count_unpivoted(frame: nw.LazyFrame[Any], table: LazyTable, names: list[str], listed: int) -> list[Any]:
+    """Count cells where an engine cannot list several columns' counts at once: as rows of (column, cell)."""
+    types = frame.collect_schema()
+    long = (
+        frame.select(*(nw.col(name).cast(nw.String) for name in names))
+        .unpivot(names, variable_name="column", value_name="cell")
+        .filter(~nw.col("cell").is_null())
+        .group_by("column", "cell")
+        .agg(nw.len().alias("count"))
+    )
+    if listed < len(names):  # of a doubtful column only the number of groups leaves the engine
+        gone = nw.col("column").is_in(names[listed:])
+        long = (
+            long.with_columns(nw.when(gone).then(nw.lit("")).otherwise(nw.col("cell")).alias("cell"))
+            .group_by("column", "cell")
+            .agg(nw.col("count").sum(), nw.len().alias("groups"))
+        )
+    results: dict[str, Any] = {name: {} if place < listed else 0 for place, name in enumerate(names)}
+    for name, cell, count, *groups in _collect(long).rows():
+        if name in names[listed:]:
+            results[name] = int(groups[0])
+            continue
+        value = float(cell) if types[name] == nw.Float64 else cell
+        if value == value:
+            results[name][value] = results[name].get(value, 0) + int(count)
+    return list(results.values())
+
+
+# --- facts -------------------------------------------------------------------------------------------------------
+
+
+def present(column: LazyColumn, missing: Sequence[Any]) -> nw.Expr:
+    """Return the observed cells of a column as an expression: numbers in double precision, or texts."""
+    if column.storage == "text":
+        return nw.col(column.name).cast(nw.String)
+    raw = nw.col(column.name).cast(nw.Float64)
+    markers = [number for number in map(read_number, missing) if number is not None]
+    known = ~raw.is_nan() if column.storage == "float" else ~raw.is_null()
+    return nw.when(known & ~raw.is_in(markers) if markers else known).then(raw)
+
+
+def _cells(place: int, column: LazyColumn, rule: Rule) -> list[nw.Expr]:
+    """List what the first pass looks at: the cells as they are, and the observed and finite ones."""
+    own = nw.col(column.name)
+    if rule.ignored or column.storage in ("time", "other"):
+        # Only that a cell is there counts; some engines cannot count cells of any type.
+        return [nw.when(~own.is_null()).then(1.0).alias(f"x{place}")]
+    x = present(column, rule.missing)
+    if column.storage == "text":
+        return [x.alias(f"x{place}")]
+    return [nw.when(~own.is_null()).then(1.0).alias(f"c{place}"), x.alias(f"x{place}"), finite(x).alias(f"f{place}")]
+
+
+def _questions(place: int, column: LazyColumn, rule: Rule) -> list[nw.Expr]:
+    """List what the first pass asks of a column: always the number of observed cells first."""
+    x = nw.col(f"x{place}")
+    if rule.ignored or column.storage in ("time", "other"):
+        return [x.count()]
+    if column.storage == "text":
+        return [x.count(), x.n_unique()]
+    real = nw.col(f"f{place}")
+    questions = [x.count(), nw.col(f"c{place}").count(), real.count(), real.min(), real.max(), real.mean()]
+    questions += [real.var(ddof=0), nw.when(real > 0.0).then(real).min()]
+    if column.storage == "float":
+        questions.append(nw.when(real != real.floor()).then(real).count())
+    if rule.wants_classes:
+        questions.append(real.n_unique())
+    return questions
+
+
+class _Seen(NamedTuple):
+    """What is known of a column after the first pass: its facts, and how many distinct cells it may have."""
+
+    facts: Facts
+    n_distinct: int | None = None
+
+
+def _first(column: LazyColumn, rule: Rule, n_rows: int, answers: Sequence[Any]) -> _Seen:
+    n = int(answers[0])
+    if column.storage == "text" or (n == 0 and column.storage in ("time", "other")):
+        return _Seen(Facts("text", n_rows, n), int(answers[1]) if len(answers) > 1 else None)
+    if rule.ignored or column.storage in ("time", "other"):
+        return _Seen(Facts(column.storage, n_rows, n_rows))
+    refuse_infinite(column.name, n - int(answers[2]))
+    markers = tuple(rule.missing) if rule.missing and int(answers[1]) > n else ()
+    if n == 0:
+        return _Seen(Facts(column.storage, n_rows, 0, markers=markers, asked=Asked(0.0, 0.0)))
+    low, high = float(answers[3]), float(answers[4])
+    variance = float(answers[6]) if answers[6] is not None else 0.0
+    asked = Asked(variance if np.isfinite(variance) else np.inf, float(answers[7]) if high > 0.0 else 0.0)
+    whole = column.storage != "float" or int(answers[8]) == 0
+    mean = between(float(answers[5]), low, high)
+    facts = Facts(column.storage, n_rows, n, low, high, mean, whole, markers=markers, asked=asked)
+    return _Seen(facts, int(answers[-1]) if rule.wants_classes else None)
+
+
+def _lists(column: LazyColumn, rule: Rule, seen: _Seen, family: Callable[[Column], Likelihood]) -> bool:
+    """Whether the second pass is to count a column's cells one by one."""
+    facts = seen.facts
+    if rule.ignored or facts.n == 0 or facts.storage in ("time", "other"):
+        return False
+    if facts.storage == "text":
+        if seen.n_distinct is not None and seen.n_distinct <= MOST_TEXTS:
+            return True
+        if rule.kind or rule.likelihood or rule.declared:
+            raise TableError(
+                f"{seen.n_distinct} distinct texts",
+                f"a lazy frame expects at most {MOST_TEXTS}",
+                "cast it to numbers on its engine, `ignore` it, or fit a table in memory",
+                column=column.name,
+            )
+        return False
+    if facts.whole and facts.maximum - facts.minimum < MOST_SPAN:
+        return True
+    if rule.wants_classes:
+        if seen.n_distinct is not None and seen.n_distinct > 1001:  # missing cells may be one of them
+            raise TableError(
+                f"{seen.n_distinct} distinct numbers",
+                "expected at most 1000 classes",
+                "declare it `real` or `count`",
+                column=column.name,
+            )
+        return True
+    inferred, _ = rule.infer(column, lambda: facts)
+    if inferred.kind == "ignore" or family(inferred).scalable:
+        return False
+    return min(facts.maximum - facts.minimum, facts.n) < MOST_VALUES
+
+
+def _text_questions(column: LazyColumn) -> list[nw.Expr]:
+    """Ask what tells many texts apart: how many there are; which shares are numbers, dates, prose."""
+    cells = nw.col(column.name)
+    shares = [cells.str.contains(pattern) for pattern in (NUMBER_TEXT, DATE_TEXT, " ")]
+    return [cells.count(), *map(_share, shares), cells.str.len_chars().cast(nw.Float64).mean()]
+
+
+def _long_cells(column: LazyColumn) -> nw.Expr:
+    """Return the texts that are no markers of missing cells."""
+    x = present(column, ())
+    return nw.when(~x.str.strip_chars().is_in(list(MISSING_MARKERS))).then(x).alias(column.name)
+
+
+def _share(condition: nw.Expr) -> nw.Expr:
+    """Return the share of cells for which a condition holds."""
+    return nw.when(condition).then(1.0).otherwise(nw.when(~condition).then(0.0)).mean()
+
+
+def _long_texts(column: LazyColumn, seen: _Seen, answers: Sequence[Any]) -> Facts:
+    """Return the facts of texts that are too many to list."""
+    assert seen.n_distinct is not None
+    n, numbers, dates, spaced, length = (float(answer or 0.0) for answer in answers)
+    if numbers == 1.0:
+        raise TableError(
+            f"{seen.n_distinct} distinct texts that spell numbers",
+            f"a lazy frame expects at most {MOST_TEXTS}",
+            "cast it to numbers on its engine",
+            column=column.name,
+        )
+    return replace(seen.facts, n=int(n), texts=Texts(seen.n_distinct, dates == 1.0, is_wordy(length, spaced)))
+
+
+# --- fitting -----------------------------------------------------------------------------------------------------
+
+
+class Measured(NamedTuple):
+    """One column as a lazy frame was fitted: what it is, whether that was inferred, and its statistics."""
+
+    column: Column
+    inferred: bool
+    statistics: ColumnStatistics
+
+
+class _Known(NamedTuple):
+    """What is known of a column after the second pass: its distinct cells and their counts, if it was listed."""
+
+    cells: LazyColumn
+    facts: Facts
+    counts: Floats | None = None
+
+
+def measure_lazily(
+    table: LazyTable, rules: Sequence[Rule], family: Callable[[Column], Likelihood], *, quartiles: bool
+) -> list[Measured]:
+    """Infer the schema of a lazy frame and take its statistics, in at most three passes over the data.
+
+    Parameters
+    ----------
+    table : LazyTable
+        From `open_lazy`.
+    rules : sequence of Rule
+        What is declared of each column.
+    family : function of a column
+        Its likelihood.
+    quartiles : bool
+        Whether the method needs them.
+    """
+    first = _first_pass(table, rules)
+    known = _second_pass(table, rules, first, family)
+    long = {
+        j: (cells, first[j])
+        for j, (cells, facts, counts) in enumerate(known)
+        if facts.storage == "text" and facts.n and counts is None and not rules[j].ignored
+    }
+    decided, statistics = {}, {}
+    requests: dict[int, Request] = {}
+    for j, each in enumerate(known):
+        if j in long:
+            continue
+        decided[j] = rules[j].infer(each.cells, lambda facts=each.facts: facts)  # type: ignore[misc]  # a default
+        measured = _measure(decided[j][0], each, family, quartiles)
+        if isinstance(measured, tuple):
+            requests[j] = measured
+        else:
+            statistics[j] = measured
+    texts = [cells for cells, _ in long.values()]
+    answers, measures = _third_pass(table, texts, list(requests.values()), quartiles)
+    statistics |= dict(zip(requests, measures, strict=True))
+    for (j, (cells, seen)), answer in zip(long.items(), answers, strict=True):
+        facts = _long_texts(cells, seen, answer)
+        decided[j] = rules[j].infer(cells, lambda facts=facts: facts)  # type: ignore[misc]  # a default
+        statistics[j] = ColumnStatistics(seen.facts.n, 0.0, 0.0)
+    return [Measured(decided[j][0], decided[j][1] is not None, statistics[j]) for j in range(len(rules))]
+
+
+def _first_pass(table: LazyTable, rules: Sequence[Rule]) -> list[_Seen]:
+    places = range(len(rules))
+    cells = [*chain(*map(_cells, places, table.columns, rules))]
+    questions = [*map(_questions, places, table.columns, rules)]
+    n_rows, *answers = ask(table, cells, [nw.len(), *chain(*questions)])
+    if int(n_rows) == 0:
+        raise TableError("0 rows (n_samples=0)", "expected at least 1 row", "is the file empty?")
+    parts = _cut(answers, [len(part) for part in questions])
+    return [
+        _first(column, rule, int(n_rows), part) for column, rule, part in zip(table.columns, rules, parts, strict=True)
+    ]
+
+
+def _cut(answers: Sequence[Any], lengths: Sequence[int]) -> list[Sequence[Any]]:
+    ends = [0, *accumulate(lengths)]
+    return [answers[start:end] for start, end in pairwise(ends)]
+
+
+def _second_pass(
+    table: LazyTable, rules: Sequence[Rule], first: Sequence[_Seen], family: Callable[[Column], Likelihood]
+) -> list[_Known]:
+    listed = [j for j, seen in enumerate(first) if _lists(table.columns[j], rules[j], seen, family)]
+    doubtful = [
+        j
+        for j, (facts, _) in enumerate(first)
+        if j not in listed
+        and facts.asked is not None
+        and facts.whole
+        and not rules[j].settled
+        and may_be_identifier(rules[j].name, facts)
+    ]
+    wanted = {j: present(table.columns[j], rules[j].missing) for j in (*listed, *doubtful)}
+    answers = count_cells(table, [wanted[j] for j in listed], [wanted[j] for j in doubtful])
+    known = [_Known(column, seen.facts) for column, seen in zip(table.columns, first, strict=True)]
+    for j, answer in zip((*listed, *doubtful), answers, strict=True):
+        cells, facts, _ = known[j]
+        if j in doubtful:
+            assert facts.asked is not None
+            known[j] = _Known(cells, replace(facts, asked=facts.asked._replace(n_distinct=int(answer))))
+            continue
+        values = sorted(answer)
+        cells = replace(cells, native=np.array(values, dtype=object if cells.storage == "text" else np.float64))
+        counts = np.array([answer[value] for value in values], np.float64)
+        known[j] = _Known(cells, look(cells, rules[j].missing, counts), counts)
+    return known
+
+
+def _measure(
+    column: Column, known: _Known, family: Callable[[Column], Likelihood], quartiles: bool
+) -> ColumnStatistics | Request:
+    """Take the statistics of a column from its counts, or say what to ask for them."""
+    cells, facts, counts = known
+    if column.kind == "ignore":
+        return ColumnStatistics(facts.n, 0.0, 0.0)
+    if counts is not None:
+        values = encode_growing(column, cells)
+        check_values(column, values, family(column))
+        return measure_counted(column, family(column), values, counts, quartiles)
+    of = family(column)
+    if facts.n == 0:
+        nothing = np.zeros(0)
+        return measure_counted(column, of, nothing, nothing, False)
+    if not of.scalable:
+        raise TableError(
+            f"more than {MOST_VALUES} distinct numbers",
+            f"a lazy frame expects a {column.kind} to have fewer",
+            "declare it `positive` or `real`",
+            column=column.name,
+        )
+    extent = (facts.minimum, facts.maximum)
+    check_values(column, np.array(extent), of)
+    return (column.name, column, of, facts.mean, extent)
+
+
+def _third_pass(
+    table: LazyTable, texts: Sequence[LazyColumn], requests: Sequence[Request], quartiles: bool
+) -> tuple[list[Sequence[Any]], list[ColumnStatistics]]:
+    """Ask for the statistics, and what tells long texts apart."""
+    if not texts and not requests:
+        return [], []
+    if table.engine == "dask" and quartiles and requests:
+        return _ask_partitions(table, texts, requests)
+    questions = [_text_questions(text) for text in texts]
+    lengths = [len(group) for group in questions]
+    cells = [*map(_long_cells, texts), *prepared_cells(requests)]
+    answers = ask(table, cells, [*chain(*questions), *measure_expressions(requests, quartiles)])
+    return _cut(answers[: sum(lengths)], lengths), read_measures(requests, answers[sum(lengths) :], quartiles)
+
+
+# --- Dask's quartiles --------------------------------------------------------------------------------------------
+
+
+def _ask_partitions(
+    table: LazyTable, texts: Sequence[LazyColumn], requests: Sequence[Request]
+) -> tuple[list[Sequence[Any]], list[ColumnStatistics]]:
+    """Ask each partition for its statistics and some of its ordered values, and merge what they say."""
+    dask = require("dask", "engines")
+    work = dask.delayed(_measure_partition)
+    parts = dask.compute(*(work(part, texts, requests) for part in nw.to_native(table.frame).to_delayed()))
+    merged = []
+    for place, (_, _, family, _, _) in enumerate(requests):
+        answers = [measured[place] for _, measured in parts]
+        whole, values, weights = answers[0]
+        for more, others, copies in answers[1:]:
+            whole = whole.merge(more, family)
+            values, weights = np.concatenate([values, others]), np.concatenate([weights, copies])
+        order = np.argsort(values, kind="stable")
+        merged.append(replace(whole, quartiles=counted_quartiles(values[order], weights[order])))
+    said = [np.array([answers[place] for answers, _ in parts], np.float64) for place in range(len(texts))]
+    return [_pool(answers) for answers in said], merged
+
+
+def _pool(answers: Floats) -> list[float]:
+    """Pool a count and means over partitions."""
+    counts = answers[:, 0]
+    means = np.nansum(answers[:, 1:] * counts[:, None], axis=0) / max(counts.sum(), 1.0)
+    return [float(counts.sum()), *map(float, means)]
+
+
+def _measure_partition(
+    part: Any, texts: Sequence[LazyColumn], requests: Sequence[Request]
+) -> tuple[list[Any], list[Any]]:
+    """Measure one partition, in memory: statistics, and evenly spaced ranks with how many cells each stands for."""
+    frame = nw.from_native(part, eager_only=True)
+    answers = []
+    for text in texts:
+        named = [one.alias(str(place)) for place, one in enumerate(_text_questions(text))]
+        answers.append(frame.select(_long_cells(text)).select(*named).rows()[0])
+    measured = []
+    for label, column, family, mean, extent in requests:
+        cells = frame.select(finite(nw.col(label), column.missing).alias("x"))["x"].to_numpy().astype(np.float64)
+        x = np.sort(prepare(column, cells[~np.isnan(cells)]))
+        x = np.log(x) if family.in_logs else x
+        # Of each run of cells the middle one stands for them all.
+        ends = np.linspace(0, len(x), min(len(x), KEPT_RANKS) + 1).round().astype(np.intp)
+        statistics = measure_values(column, family, cells, mean, extent, False)
+        measured.append((statistics, x[(ends[:-1] + ends[1:]) // 2], np.diff(ends).astype(np.float64)))
+    return answers, measured
