@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import shutil
+import signal
 import warnings
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -453,3 +454,33 @@ def test_a_scaler_fitted_on_an_engine_is_saved_and_used_in_memory(fitted, tmp_pa
     expected = numbers(table())
     assert restored["count"].tolist() == expected["count"].tolist()
     assert restored["color"].dropna().tolist() == expected["color"].replace("?", None).dropna().tolist()
+
+
+# --- a worker lost ---
+
+
+@pytest.mark.slow
+def test_a_dask_worker_killed_during_fit_changes_nothing(tmp_path, fitted):
+    """The first partition's task kills its own process, once: the cluster starts another and reads it again."""
+    distributed = pytest.importorskip("distributed")
+    dd = pytest.importorskip("dask.dataframe")
+    marker, parquet = tmp_path / "killed", tmp_path / "table.parquet"
+    table().to_parquet(parquet)
+    lazy = dd.from_map(read_or_die, [0, 100, 200], path=str(parquet), marker=str(marker), meta=table().iloc[:0])
+    settings = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "dashboard_address": None}
+    with (
+        distributed.LocalCluster(**settings, silence_logs=50) as cluster,
+        distributed.Client(cluster),
+    ):
+        got = quiet(LipschitzScaler("lip-gamma", random_state=0).fit, lazy)
+    assert marker.exists()
+    expected = fitted("pandas", "lip-gamma")
+    assert got.schema_ == expected.schema_
+    np.testing.assert_allclose(got.summary_["scale"], expected.summary_["scale"], rtol=1e-9)
+
+
+def read_or_die(start: int, path: str, marker: str) -> pd.DataFrame:
+    if start == 0 and not Path(marker).exists():
+        Path(marker).touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return pd.read_parquet(path).iloc[start : start + 100]

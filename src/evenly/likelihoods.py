@@ -279,6 +279,14 @@ def log_ratio(u: Any, ratio: Any) -> Any:
     return xp.where(xp.abs(u) < 0.1, 2.0 * s * (1.0 + _log_tail(s)), xp.log(ratio))
 
 
+def _log_quotient(a: float, b: float) -> float:
+    """Return log(a / b) with all its digits, though a and b be close, or their quotient out of range."""
+    change = (a - b) / b
+    if abs(change) < 0.1:
+        return float(log_ratio(np.asarray(change), np.asarray(a / b)))
+    return math.log(a) - math.log(b)
+
+
 def excess(u: Any, log: Any = None) -> Any:
     """Return u - log(1 + u) >= 0, without cancellation near 0; `u` may be a Narwhals expression.
 
@@ -583,8 +591,7 @@ class LogNormal(_Powers):
         return NORMAL.fit_terms(means, Pivot(math.log(pivot.unit)))
 
     def repivot(self, means: Array, old: Pivot, new: Pivot) -> Array:
-        change = (old.unit - new.unit) / new.unit
-        return _affine(means, 1.0, float(log_ratio(np.asarray(change), np.asarray(old.unit / new.unit))))
+        return _affine(means, 1.0, _log_quotient(old.unit, new.unit))
 
     def scale_data(self, x: Any, scale: Any) -> Any:
         return x**scale
@@ -615,7 +622,8 @@ def _repivot_gap(means: Array, old: float, new: float) -> Array:
     """Means of (u', excess(u')) from those of (u, excess(u)), for 1 + u' = (1 + u) old / new."""
     ratio, change = old / new, (old - new) / new  # ratio - 1 would have lost what two close pivots differ by
     first = change + ratio * means[..., 0]
-    second = float(excess(np.asarray(change), math.log(ratio))) + change * means[..., 0] + means[..., 1]
+    gap = float(excess(np.asarray(change), math.log(old) - math.log(new)))
+    second = gap + change * means[..., 0] + means[..., 1]
     return namespace(means).stack([first, second])
 
 

@@ -27,6 +27,7 @@ from evenly.engines import LazyTable, measure_lazily, open_lazy
 from evenly.expressions import check_key, scale_lazily
 from evenly.files import read_json, readable, saved_path, write_json
 from evenly.likelihoods import LIKELIHOODS, Likelihood
+from evenly.merging import Part, merge_parts
 from evenly.recover import recover_column
 from evenly.scaling import FittedScale, Outcome, fit_scale, get_method
 from evenly.schema import (
@@ -246,6 +247,56 @@ class LipschitzScaler(TransformerMixin, BaseEstimator):  # type: ignore[misc]  #
         fresh.__dict__.update(self.__dict__ | {"schema_": self.schema_.model_copy(deep=True)})
         fresh._take(opened, [None] * len(self._labels), first=False)
         return self._become(fresh)
+
+    def __add__(self, other: LipschitzScaler) -> LipschitzScaler:
+        """Return what the two parts of a table that these were fitted on give together, exactly.
+
+        Kinds, classes and likelihoods are those of the whole, as far as the parts tell; parts that cannot be merged
+        are refused. The noise is the first one's.
+
+        Examples
+        --------
+        >>> rng = np.random.default_rng(0)
+        >>> table = np.column_stack([rng.normal(50.0, 2.0, 500), rng.poisson(3.0, 500)])
+        >>> both = LipschitzScaler(random_state=0).fit(table[:100]) + LipschitzScaler(random_state=0).fit(table[100:])
+        >>> whole = LipschitzScaler(random_state=0).fit(table)
+        >>> bool(np.allclose(both.summary_["scale"], whole.summary_["scale"], rtol=1e-12))
+        True
+        """
+        if not isinstance(other, LipschitzScaler):
+            return NotImplemented
+        for one in (self, other):
+            check_is_fitted(one, "schema_")
+        _check_alike(self, other)
+        fresh = self._unfitted()
+        fresh.__dict__.update(self.__dict__)
+        order = [other._labels.index(label) for label in self._labels]
+        parts = zip(self.schema_.columns, self._statistics, order, strict=True)
+        names = [column.name for column in self.schema_.columns]
+        rules = fresh._rules(Table([TableColumn(name, None) for name in names], self._labels, 0, self.container_))
+        merged = [
+            merge_parts(
+                Part(column, statistics),
+                Part(other.schema_.columns[j], other._statistics[j]),
+                rule,
+                stored,
+                fresh._family,
+            )
+            for (column, statistics, j), rule, stored in zip(parts, rules, self._stored, strict=True)
+        ]
+        fresh.schema_ = Schema(columns=[part.column for part in merged])
+        fresh._statistics = [part.statistics for part in merged]
+        fresh._originals = [
+            tuple(dict.fromkeys([*own, *other._originals[j]])) for own, j in zip(self._originals, order, strict=True)
+        ]
+        fresh._found_ignored = self._found_ignored | other._found_ignored
+        fresh._found_ignored &= {part.column.name for part in merged if part.column.kind == "ignore"}
+        fresh._settle()
+        return self._unfitted()._become(fresh)
+
+    def __radd__(self, other: Any) -> LipschitzScaler:
+        """Let `sum` add up scalers, which starts with 0."""
+        return self if isinstance(other, int) and other == 0 else NotImplemented
 
     def _unfitted(self) -> LipschitzScaler:
         """Return a scaler with the same settings to fit: if that fails, this one is as it was."""
@@ -707,6 +758,24 @@ def check_width(estimator: Any, opened: Table) -> None:
             f"X has {len(opened.columns)} features, but {type(estimator).__name__} is expecting "
             f"{estimator.n_features_in_} features as input"
         )
+
+
+def _check_alike(a: LipschitzScaler, b: LipschitzScaler) -> None:
+    """Refuse to merge scalers that were not fitted alike, on parts of one table."""
+    if get_method(a.method).scaling == "iqr":
+        raise TableError("parts of a table", "quartiles need all rows at once", "use fit, or another method")
+    mine, others = (plain_settings(one) for one in (a, b))
+    for name in mine:
+        if name != "random_state" and mine[name] != others[name]:
+            raise TableError(
+                f"{name} = {mine[name]!r} in one scaler and {others[name]!r} in the other",
+                "expected the same settings",
+                "fit both alike",
+            )
+    apart = set(a._labels) ^ set(b._labels)
+    if apart:
+        hint = "add it, with missing cells"
+        raise TableError("it in one scaler only", "expected the same columns", hint, column=min(apart, key=str))
 
 
 def left_out(extra: Sequence[Any]) -> str:

@@ -18,6 +18,9 @@ from evenly.likelihoods import LOG_NORMAL, NORMAL, Likelihood, Pivot
 from evenly.schema import Column, between, read_number
 from evenly.tables import BLOCK, Floats, blocks
 
+FAR_LARGER = 1e100
+"""The ratio of two units beyond which the smaller one cannot tell squares of the larger: 1e154 squared overflows."""
+
 
 @dataclass(frozen=True)
 class Moments:
@@ -39,14 +42,20 @@ class Moments:
     means: Floats
 
     def merge(self, other: Moments, family: Likelihood) -> Moments:
-        """Pool two parts; the pivot of the first stays."""
+        """Pool two parts; the pivot of the first stays, unless the second is too large to be told in its unit."""
         if other.n == 0 or self.n == 0:
             return self if other.n == 0 else other
+        if other.pivot.unit / FAR_LARGER > self.pivot.unit > 0.0:
+            return other.merge(self, family)
         means = other.means
-        if other.pivot != self.pivot:
-            means = np.asarray(family.repivot(means, other.pivot, self.pivot))
         n = self.n + other.n
-        return Moments(n, self.pivot, self.means + (means - self.means) * (other.n / n))
+        with np.errstate(all="ignore"):
+            if other.pivot != self.pivot:
+                try:
+                    means = np.asarray(family.repivot(means, other.pivot, self.pivot))
+                except ZeroDivisionError:  # too far apart for 1/x: no fit, and the outcome says so
+                    means = np.full_like(means, np.nan)
+            return Moments(n, self.pivot, self.means + (means - self.means) * (other.n / n))
 
     def natural(self, family: Likelihood) -> Floats:
         """Maximum-likelihood natural parameters of x / unit."""
