@@ -11,7 +11,7 @@ import shutil
 import signal
 import warnings
 from collections.abc import Callable, Iterator
-from functools import cache
+from functools import cache, reduce
 from pathlib import Path
 from typing import Any
 
@@ -23,12 +23,16 @@ import pytest
 from scipy import stats
 from scipy.special import betaincinv
 
-from evenly import Column, EvenlyWarning, LipschitzScaler, Schema, TableError, engines
+from evenly import Column, EvenlyWarning, LipschitzScaler, Schema, TableError, engines, lazy
 from evenly.likelihoods import GAMMA
-from evenly.tricks import _PRIME, MOST_NOISE, NOISE_A, NOISE_B, Feature, keyed_noise, mixed_noise
+from evenly.tricks import _PRIME, LEVEL_STEPS, MOST_NOISE, NOISE_A, NOISE_B, Feature, keyed_noise
 
 # PySpark 4.1 looks at the version of pandas even where it does not use it; goes when it supports pandas 3.
-pytestmark = pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas")
+# Ibis 12 asks DuckDB for tables by an old name; goes when it uses the new one.
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas"),
+    pytest.mark.filterwarnings("ignore:fetch_arrow_table:DeprecationWarning"),
+]
 
 ENGINES = ["polars", "duckdb", "dask", "pyspark", "ibis"]
 QUICK = ["polars", "duckdb", "dask"]
@@ -174,19 +178,18 @@ def test_dasks_quartiles_keep_their_promise():
 
 
 @pytest.mark.parametrize("method", ["lip-gamma", "iqr-none"])
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("engine", [engine for engine in ENGINES if engine != "pyspark"])
 def test_fitting_asks_at_most_three_queries_and_collects_no_rows(engine, method, lazily, monkeypatch):
-    if (engine, method) == ("pyspark", "iqr-none"):
-        pytest.skip("the same queries as above, and slow to plan")
+    """Spark's queries, which are slow to plan, are counted below, with their scans."""
     shapes, partitions = [], []
-    collect, ask_partitions = engines._collect, engines._ask_partitions
+    collect, ask_partitions = lazy._collect, engines._ask_partitions
 
     def collecting(frame):
         answer = collect(frame)
         shapes.append(answer.shape)
         return answer
 
-    monkeypatch.setattr(engines, "_collect", collecting)
+    monkeypatch.setattr(lazy, "_collect", collecting)
     monkeypatch.setattr(engines, "_ask_partitions", lambda *asked: (partitions.append(1), ask_partitions(*asked))[1])
     quiet(LipschitzScaler(method, random_state=0).fit, lazily(engine, table().head(60)))
     assert len(shapes) + len(partitions) <= 3
@@ -233,8 +236,8 @@ def plan(frame: Any) -> str:
 @pytest.mark.parametrize(("engine", "scan"), [("duckdb", "SCAN"), ("pyspark", "FileScan")])
 def test_each_query_scans_the_table_once(engine, scan, lazily, monkeypatch):
     plans = []
-    collect = engines._collect
-    monkeypatch.setattr(engines, "_collect", lambda frame: (plans.append(plan(nw.to_native(frame))), collect(frame))[1])
+    collect = lazy._collect
+    monkeypatch.setattr(lazy, "_collect", lambda frame: (plans.append(plan(nw.to_native(frame))), collect(frame))[1])
     quiet(LipschitzScaler("lip-gamma").fit, lazily(engine, table()))
     assert len(plans) == 3
     assert [text.count(scan) for text in plans] == [1, 1, 1]
@@ -316,8 +319,10 @@ def test_a_schema_of_ones_own_is_followed(engine, lazily):
 # --- transforming ---
 
 
-@pytest.mark.parametrize("method", ["lip-none", "lip-bern", "lip-gamma"])
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize(
+    ("engine", "method"),
+    [(engine, method) for engine in ENGINES for method in ("lip-none", "lip-bern", "lip-gamma")],
+)
 def test_features_are_those_of_pandas_and_stay_on_their_engine(engine, method, fitted, lazily):
     """The noise of the Gamma trick too, by a key; columns may come in any order."""
     scaler = fitted("pandas", method)
@@ -399,7 +404,8 @@ def test_keyed_noise_follows_the_quantiles_of_the_beta():
     mixed = np.unique(np.geomspace(1, _PRIME - 1, 5_000).astype(np.int64))
     mixed = np.concatenate([mixed, _PRIME - 1 - mixed])
     exact = np.minimum(betaincinv(NOISE_A, NOISE_B, (mixed + 0.5) / _PRIME), MOST_NOISE)
-    np.testing.assert_allclose(mixed_noise(mixed), exact, atol=2e-6)
+    noise = reduce(lambda given, step: step(given), LEVEL_STEPS, mixed)
+    np.testing.assert_allclose(noise, exact, atol=2e-6)
 
 
 # --- errors ---

@@ -13,13 +13,14 @@ import narwhals as nw
 import numpy as np
 
 from evenly._support import TableError
-from evenly.engines import NUMBER_TEXT, LazyColumn, LazyTable, present
+from evenly.engines import NUMBER_TEXT, present
+from evenly.lazy import LazyColumn, LazyTable
 from evenly.likelihoods import Likelihood
 from evenly.scaling import FittedScale
 from evenly.schema import Column, read_number
 from evenly.statistics import finite, prepare
 from evenly.tables import select
-from evenly.tricks import OFFSET, Feature, key_constants, mix_key, mixed_noise
+from evenly.tricks import OFFSET, Feature, noise_steps
 
 INF = float("inf")
 
@@ -64,13 +65,10 @@ def scale_lazily(
     # of their own, so that no engine takes the whole expression as often.
     noise = [f"n{place}" for place in range(len(noisy))]
     frame = table.frame.select(*cells, *(_key(table, key).alias(name) for name in noise[:1]))
-    if noisy:
-        steps = [mix_key(key_constants(seed, one)) for one in noisy]
-        for turn, each_step in enumerate(zip(*steps, strict=True)):
-            sources = noise if turn else noise[:1] * len(noise)
-            made = zip(each_step, sources, noise, strict=True)
-            frame = frame.with_columns(*(step(nw.col(source)).alias(name) for step, source, name in made))
-        frame = frame.with_columns(*(mixed_noise(nw.col(name)).alias(name) for name in noise))
+    for turn, steps in enumerate(zip(*(noise_steps(seed, one) for one in noisy), strict=True)):
+        sources = noise if turn else noise[:1] * len(noise)
+        made = zip(steps, sources, noise, strict=True)
+        frame = frame.with_columns(*(step(nw.col(source)).alias(name) for step, source, name in made))
     left = iter(noise)
     scaled = []
     for j, each in enumerate(fitted):

@@ -13,7 +13,7 @@ import numpy as np
 
 from evenly._support import TableError
 from evenly.cells import check_values, encode_growing
-from evenly.engines import LazyColumn
+from evenly.lazy import LazyColumn
 from evenly.likelihoods import Likelihood
 from evenly.schema import Column, Rule, Value, look
 from evenly.statistics import ColumnStatistics, measure_counted

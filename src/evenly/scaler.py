@@ -23,9 +23,10 @@ from evenly._support import EvenlyWarning, TableError
 from evenly._version import __version__
 from evenly.arrays import Array
 from evenly.cells import check_values, column_likelihood, decode, encode, encode_counts, encode_growing
-from evenly.engines import LazyTable, measure_lazily, open_lazy
+from evenly.engines import measure_lazily
 from evenly.expressions import check_key, scale_lazily
 from evenly.files import read_json, readable, saved_path, write_json
+from evenly.lazy import LazyTable, open_lazy
 from evenly.likelihoods import LIKELIHOODS, Likelihood
 from evenly.merging import Part, merge_parts
 from evenly.recover import recover_column

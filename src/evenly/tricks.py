@@ -10,7 +10,7 @@ import math
 import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, reduce
 from typing import Literal
 
 import numpy as np
@@ -126,55 +126,72 @@ def draw_noise(seed: int, feature: Feature, n: int, start: int = 0) -> Floats:
 
 _PRIME, _OTHER_PRIME = 2147483579, 1073741789
 """Below 2^31, so that a product fits 64 bits; 2 modulo 3, so that cubing modulo the first is one to one."""
-_ROUNDS = 3
-"""One round passes the tests of uniformity and independence already; the others are margin."""
+_ROUNDS = 2
+"""One round of cubing passes the tests of uniformity and independence already; the other is margin."""
 _SPLIT = 0.7
 """Below this level the noise is a polynomial in level^(1/1.1), above in -log(1 - level): the curve's own variables."""
 _DEGREE = 12
 """Of both polynomials: good to 2e-6, as the table of `draw_noise` is."""
 
 
-def key_constants(seed: int, feature: Feature) -> list[int]:
-    """Return the numbers that tell the noise of one seed and feature from that of another."""
-    drawn = np.random.Generator(_generator(seed, feature)).integers(1, 2**30, size=2 + _ROUNDS)
-    return [int(constant) for constant in drawn]
+def noise_steps(seed: int, feature: Feature) -> list[Callable[[Array], Array]]:
+    """Return the steps from a row's key to its noise, each applied to what the one before it gave.
 
-
-def mix_key(constants: Sequence[int]) -> list[Callable[[Array], Array]]:
-    """Return the steps that turn a key into a random whole number, each applied to what the one before it gave.
-
-    The key may be an array of 64-bit integers or a Narwhals expression. Steps are apart so that an engine can hold
-    what one gives before the next names it three times.
+    They take arrays or Narwhals expressions. A step names its argument several times, so an engine is to hold what each
+    gives under a name of its own: nested, they would grow to thousands of terms.
     """
+    constants = [int(one) for one in np.random.Generator(_generator(seed, feature)).integers(1, 2**30, 2 + _ROUNDS)]
 
     def start(key: Array) -> Array:
         # Remainders of negative numbers differ by engine; these do not.
         low, high = ((key % prime + prime) % prime for prime in (_PRIME, _OTHER_PRIME))
         return (low * constants[0] + high * constants[1]) % _PRIME
 
-    def cube(constant: int) -> Callable[[Array], Array]:
-        def step(mixed: Array) -> Array:
-            moved = mixed + constant
-            moved = moved % _PRIME
-            return ((moved * moved) % _PRIME) * moved % _PRIME
+    def move(constant: int) -> Callable[[Array], Array]:
+        return lambda mixed: (mixed + constant) % _PRIME
 
-        return step
+    rounds = [step for constant in constants[2:] for step in (move(constant), _cube)]
+    return [start, *rounds, *LEVEL_STEPS]
 
-    return [start, *map(cube, constants[2:])]
+
+def _cube(mixed: Array) -> Array:
+    return ((mixed * mixed) % _PRIME) * mixed % _PRIME
+
+
+def _level(mixed: Array) -> Array:
+    return (mixed + 0.5) * (1.0 / _PRIME)
+
+
+_WIDEST = _SPLIT ** (1.0 / NOISE_A)
+_LOW, _HIGH = -math.log1p(-_SPLIT), -math.log(0.5 / _PRIME)
+
+
+def _bend(level: Array) -> Array:
+    """Return the variable of the curve: from -1 to 1 for the first polynomial, from 3 to 5 for the second."""
+    xp = namespace(level)
+    near, far = level ** (1.0 / NOISE_A), -xp.log(1.0 - level)
+    return xp.where(level < _SPLIT, near * (2.0 / _WIDEST) - 1.0, (far - _LOW) * (2.0 / (_HIGH - _LOW)) + 3.0)
 
 
 @cache
-def _noise_curves() -> tuple[list[float], list[float], float, float]:
-    """Coefficients of the two polynomials, and the ends of the second one's range."""
-    low, high = -math.log1p(-_SPLIT), -math.log(0.5 / _PRIME)
-    widest = _SPLIT ** (1.0 / NOISE_A)
-
+def _noise_curves() -> tuple[list[float], list[float]]:
+    """Coefficients of the two polynomials, from -1 to 1."""
     places = chebpts1(_DEGREE + 1)  # a polynomial that meets the curve there is nearly the best one
-    root = 0.5 * widest * (places + 1.0)
-    below = betaincinv(NOISE_A, NOISE_B, root**NOISE_A) / root
-    above = betainccinv(NOISE_A, NOISE_B, np.exp(-(low + 0.5 * (high - low) * (places + 1.0))))
-    first, second = (cheb2poly(chebfit(places, curve, _DEGREE)).tolist() for curve in (below, above))
-    return first, second, low, high
+    root, far = 0.5 * _WIDEST * (places + 1.0), _LOW + 0.5 * (_HIGH - _LOW) * (places + 1.0)
+    near = betaincinv(NOISE_A, NOISE_B, root**NOISE_A) / root
+    curves = near, betainccinv(NOISE_A, NOISE_B, np.exp(-far))
+    first, second = (cheb2poly(chebfit(places, curve, _DEGREE)).tolist() for curve in curves)
+    return first, second
+
+
+def _curve(bent: Array) -> Array:
+    first, second = _noise_curves()
+    near = (bent + 1.0) * (0.5 * _WIDEST) * _polynomial(first, bent)
+    return namespace(bent).where(bent < 2.0, near, _polynomial(second, bent - 4.0))
+
+
+def _cut(noise: Array) -> Array:
+    return namespace(noise).where(noise < MOST_NOISE, noise, MOST_NOISE)
 
 
 def _polynomial(coefficients: Sequence[float], x: Array) -> Array:
@@ -184,16 +201,8 @@ def _polynomial(coefficients: Sequence[float], x: Array) -> Array:
     return value
 
 
-def mixed_noise(mixed: Array) -> Array:
-    """Return the noise from a mixed key; an array or a Narwhals expression."""
-    xp = namespace(mixed)
-    first, second, low, high = _noise_curves()
-    level = (mixed + 0.5) / float(_PRIME)
-    root, logarithm = level ** (1.0 / NOISE_A), -xp.log(1.0 - level)
-    near = root * _polynomial(first, root * (2.0 / _SPLIT ** (1.0 / NOISE_A)) - 1.0)
-    far = _polynomial(second, (logarithm - low) * (2.0 / (high - low)) - 1.0)
-    noise = xp.where(level < _SPLIT, near, far)
-    return xp.where(noise < MOST_NOISE, noise, MOST_NOISE + 0.0 * noise)
+LEVEL_STEPS: list[Callable[[Array], Array]] = [_level, _bend, _curve, _cut]
+"""From a random whole number below the prime to the noise."""
 
 
 def keyed_noise(seed: int, feature: Feature, keys: npt.NDArray[np.int64]) -> Floats:
@@ -206,10 +215,7 @@ def keyed_noise(seed: int, feature: Feature, keys: npt.NDArray[np.int64]) -> Flo
     >>> bool((noise[3:] == keyed_noise(7, feature, np.array([3, 4]))).all())
     True
     """
-    mixed: Array = keys
-    for step in mix_key(key_constants(seed, feature)):
-        mixed = step(mixed)
-    return np.asarray(mixed_noise(mixed))
+    return np.asarray(reduce(lambda given, step: step(given), noise_steps(seed, feature), keys))
 
 
 @cache
