@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 from types import ModuleType
 from typing import Any
 
@@ -73,3 +74,18 @@ def require(module: str, extra: str) -> ModuleType:
         raise MissingExtraError(
             f'this needs the package {package!r}. Install it with: pip install "evenly[{extra}]"'
         ) from None
+
+
+def require_later(module: str, extra: str) -> None:
+    """Say how to install a module of an optional extra if it is not there, without importing it.
+
+    Examples
+    --------
+    >>> require_later("json", "tool")
+    """
+    try:
+        found = importlib.util.find_spec(module) is not None
+    except ValueError:  # somebody hides it: there is a place for it, but nothing in it
+        found = False
+    if not found:
+        require(module, extra)

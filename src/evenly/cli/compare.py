@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 import typer
 
-from evenly._support import TableError, require
+from evenly._support import TableError, require, require_later
 from evenly.cli.console import (
     AsJson,
     Epochs,
@@ -67,10 +67,7 @@ def compare(
 
     Example: evenly compare survey.csv --model masked --model vae --method lip-none --method std-none
     """
-    require("jax", "models")
-    from evenly.imputer import Imputer
-    from evenly.trial import compare_imputers
-
+    require_later("jax", "models")
     check_models(model or [], method or [])
     check_share(share)
     if not share:
@@ -83,6 +80,9 @@ def compare(
     trials: list[Any] = []
     with warnings_told():
         opened = read(table, form)
+        from evenly.imputer import Imputer
+        from evenly.trial import compare_imputers
+
         imputers = [
             Imputer(
                 *pair, epochs="auto" if epochs is None else epochs, random_state=seed, verbose=int(spoken), **settings

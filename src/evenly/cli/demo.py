@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from evenly._support import require
+from evenly._support import require_later
 from evenly.cli.console import Quiet, Seed, check_place, duration, say, warnings_told, writing
 from evenly.cli.diagnose import show_diagnosis
 from evenly.cli.impute import learn, show_trial, write_page
@@ -20,8 +20,8 @@ def demo(
 
     Example: evenly demo --out demo
     """
-    require("jax", "models")
-    require("plotly", "tool")
+    require_later("jax", "models")
+    require_later("plotly", "tool")
     import time
 
     from evenly.files import load_heart

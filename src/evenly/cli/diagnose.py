@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 import typer
 
-from evenly._support import require
+from evenly._support import require_later
 from evenly.cli.console import (
     AsJson,
     Epochs,
@@ -57,7 +57,7 @@ def diagnose(
     check_models([model], method or [])
     check_place(report)
     if train:
-        require("jax", "models")
+        require_later("jax", "models")
     settings = settings_of(schema, kind, missing)
     with warnings_told():
         opened = read(table, form)

@@ -6,7 +6,7 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from evenly._support import TableError, require
+from evenly._support import TableError, require_later
 from evenly.cli.console import (
     AsJson,
     Epochs,
@@ -72,12 +72,11 @@ def impute(
 
     Example: evenly impute survey.csv -o full.csv --report report.html
     """
-    require("jax", "models")
+    require_later("jax", "models")
     from evenly.formats import write_table
-    from evenly.imputer import ESTIMATES, Imputer
 
     check_models([model], [method])
-    choice([estimate], ESTIMATES, "estimate")
+    choice([estimate], ("mean", "median", "mode"), "estimate")
     check_share(share)
     check_out(out, form=to)
     check_place(save, report)
@@ -88,7 +87,7 @@ def impute(
         raise TableError("--load and an option of fitting", "expected one of them", "a saved imputer is fitted already")
     spoken = not (quiet or as_json or out == "-")
     with warnings_told():
-        fitted = Imputer.load(load) if load is not None else None
+        fitted = load_imputer(load) if load is not None else None
         opened = read(table, form)
         check_cells(opened, {"schema": fitted.schema_} if fitted else settings)
         learned = (
@@ -142,7 +141,7 @@ def report(
 
     Example: evenly report survey.csv -o report.html
     """
-    require("jax", "models")
+    require_later("jax", "models")
 
     check_models([model], [method])
     check_share(share)
@@ -156,6 +155,13 @@ def report(
         write_page(out, opened, learned.imputer.transform(opened), learned, seed, title=title_of(table))
     if not quiet:
         say(f"Report: {out}")
+
+
+def load_imputer(path: str) -> Any:
+    """Read a saved imputer."""
+    from evenly.imputer import Imputer
+
+    return Imputer.load(path)
 
 
 class Learned(NamedTuple):
