@@ -30,6 +30,8 @@ from evenly.tricks import _PRIME, LEVEL_STEPS, MOST_NOISE, NOISE_A, NOISE_B, Fea
 # PySpark 4.1 looks at the version of pandas even where it does not use it; goes when it supports pandas 3.
 # Ibis 12 asks DuckDB for tables by an old name; goes when it uses the new one.
 pytestmark = [
+    # Spark starts its JVM by a fork; JAX, which other tests have loaded, warns of every one.
+    pytest.mark.filterwarnings("ignore:os.fork:RuntimeWarning"),
     pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas"),
     pytest.mark.filterwarnings("ignore:fetch_arrow_table:DeprecationWarning"),
 ]
