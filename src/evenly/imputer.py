@@ -693,7 +693,7 @@ def auto_epochs(n_rows: int, batch_size: int, paper: bool, by_cell: bool = False
     """Return how often to see every row.
 
     The paper's: 3,000 below 1,000 rows (breast), 2,000 below 10,000 (wine, spam), 400 otherwise. Ours: some 3,000
-    steps, in 20 to 1,000 epochs; of a masked network, some 3 million rows, in 4 to 120 epochs (150 if rows are few).
+    steps, in 20 to 1,000 epochs; of a masked network, some 3 million rows, in 4 to 300 epochs (150 if rows are few).
 
     Examples
     --------
@@ -703,7 +703,7 @@ def auto_epochs(n_rows: int, batch_size: int, paper: bool, by_cell: bool = False
     if paper:
         return 3000 if n_rows < 1000 else 2000 if n_rows < 10_000 else 400
     if by_cell:
-        return 150 if n_rows < FEW_ROWS else min(120, max(4, VISITS // n_rows))
+        return 150 if n_rows < FEW_ROWS else min(300, max(4, VISITS // n_rows))
     return min(1000, max(20, 3000 // -(-n_rows // batch_size)))
 
 
