@@ -207,6 +207,17 @@ def test_json_is_all_that_is_printed(evenly, table):
     assert [one["column"] for one in plain["trial"]["columns"]] == ["size", "people", "colour"]
 
 
+def test_scaling_and_reporting_speak_json_too(evenly, table, tmp_path):
+    path = table("parquet")
+    plain = json.loads(succeeded(evenly("scale", path, "-o", "scaled.csv", "--save", "scaler/", "--json")))
+    assert plain["n_features"] == len(read_table(tmp_path / "scaled.csv").columns)
+    plain = json.loads(succeeded(evenly("unscale", "scaled.csv", "--load", "scaler/", "-o", "again.csv", "--json")))
+    assert plain == {"out": "again.csv", "n_columns": 4}
+    plain = json.loads(succeeded(evenly("report", path, "-o", "page.html", "--json", *TINY)))
+    assert plain["out"] == "page.html"
+    assert plain["diagnosis"]["verdict"]
+
+
 @pytest.mark.parametrize("command", ["inspect", "diagnose", "scale", "unscale", "impute", "compare", "report", "demo"])
 def test_every_command_has_help_with_an_example(evenly, command):
     assert f"Example: evenly {command}" in succeeded(evenly(command, "--help"))

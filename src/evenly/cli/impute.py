@@ -136,6 +136,7 @@ def report(
     form: Form = None,
     seed: Seed = 0,
     quiet: Quiet = False,
+    as_json: AsJson = False,
 ) -> None:
     """Write one HTML file that tells what the table is, who would be overlooked, and how well cells are imputed.
 
@@ -151,9 +152,13 @@ def report(
         opened = read(table, form)
         check_cells(opened, settings, filled=False)
         choices = (model, method, "mean", epochs, seed)
-        learned = learn(opened, choices, settings, share=share, spoken=not quiet, bar=not quiet, balance=True)
+        spoken = not (quiet or as_json)
+        learned = learn(opened, choices, settings, share=share, spoken=spoken, bar=spoken, balance=True)
         write_page(out, opened, learned.imputer.transform(opened), learned, seed, title=title_of(table))
-    if not quiet:
+    if as_json:
+        trial = learned.trial and learned.trial.to_plain()
+        print_json({"out": str(out), "trial": trial, "diagnosis": learned.diagnosis.to_plain()})
+    elif not quiet:
         say(f"Report: {out}")
 
 

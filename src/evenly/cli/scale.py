@@ -6,6 +6,7 @@ import typer
 
 from evenly._support import TableError
 from evenly.cli.console import (
+    AsJson,
     Form,
     Kind,
     Missing,
@@ -17,6 +18,7 @@ from evenly.cli.console import (
     check_models,
     check_out,
     check_place,
+    print_json,
     read,
     say,
     settings_of,
@@ -46,6 +48,7 @@ def scale(
     to: To = None,
     seed: Seed = 0,
     quiet: Quiet = False,
+    as_json: AsJson = False,
 ) -> None:
     """Scale every column so that the smoothness of its log-likelihood is the same.
 
@@ -71,8 +74,12 @@ def scale(
         if save is not None:
             with writing(save, "folder"):
                 scaler.save(save)
-    if not quiet and out != "-":
-        n = len(scaler.get_feature_names_out())
+    if out == "-":
+        return
+    n = len(scaler.get_feature_names_out())
+    if as_json:
+        print_json({"out": out, "n_features": n, "method": scaler.method, "target": scaler.target_, "save": save})
+    elif not quiet:
         say(f"{n} features of {len(scaler.schema_.columns)} columns by {scaler.method}: {out}")
         if save is not None:
             say(f"Scaler: {save}")
@@ -85,6 +92,7 @@ def unscale(
     form: Form = None,
     to: To = None,
     quiet: Quiet = False,
+    as_json: AsJson = False,
 ) -> None:
     """Undo `evenly scale`: bring scaled features back to the table's columns and units.
 
@@ -97,5 +105,7 @@ def unscale(
     with warnings_told():
         scaler = LipschitzScaler.load(load)
         write_table(scaler.inverse_transform(read(table, form)), out, form=to)
-    if not quiet and out != "-":
+    if as_json and out != "-":
+        print_json({"out": out, "n_columns": len(scaler.schema_.columns)})
+    elif not quiet and out != "-":
         say(f"{len(scaler.schema_.columns)} columns: {out}")
