@@ -120,6 +120,12 @@ def test_the_interval_of_a_rate_is_wilsons():
     assert _interval(7 / 40, true, guess, classes=True) == pytest.approx((expected.low, expected.high))
 
 
+def test_the_interval_of_no_error_begins_at_0_and_of_nothing_else_ends_at_1():
+    zeros = np.zeros(30)
+    assert _interval(0.0, zeros, zeros, classes=True)[0] == 0.0
+    assert _interval(1.0, zeros, zeros + 1.0, classes=True)[1] == 1.0
+
+
 def test_the_interval_of_an_nrmse_is_that_of_a_bootstrap():
     rng = np.random.default_rng(0)
     true, guess = np.zeros(2000), rng.standard_t(8, 2000)

@@ -233,7 +233,7 @@ def _interval(error: float, true: Floats, guess: Floats, *, classes: bool) -> tu
     if classes:
         middle, spread = error + SURE**2 / (2 * n), SURE * np.sqrt(error * (1 - error) / n + SURE**2 / (4 * n**2))
         low, high = (float((middle + sign * spread) / (1 + SURE**2 / n)) for sign in (-1.0, 1.0))
-        return max(0.0, low), min(1.0, high)
+        return low if error > 0.0 else 0.0, high if error < 1.0 else 1.0  # exactly, whatever was rounded
     size = np.abs(true - guess)
     squares = (size / max(size.max(), 1e-300)) ** 2
     if n < 2 or not squares.any():
