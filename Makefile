@@ -9,9 +9,8 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 demo: $(VENV)/tool.stamp
 	$(BIN)/evenly demo --out demo
 
-# Compiling models takes most of the time of the tests: they do without the compiler's optimizations.
 test: lint
-	XLA_FLAGS=--xla_backend_optimization_level=0 $(BIN)/python -m pytest -n 2 --dist loadfile --durations=15
+	$(BIN)/python -m pytest -n 2 --dist loadfile --durations=15
 
 lint: $(VENV)/test.stamp
 	$(BIN)/ruff check .
