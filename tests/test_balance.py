@@ -16,7 +16,7 @@ from scipy import stats
 from scipy.special import polygamma
 
 from evenly import Imputer, LipschitzScaler, Schema, TableError, diagnose
-from evenly.balance import FEWEST, LEAST_GAIN, SCALINGS, Trial, _hide, _overlooked, choose_hidden, short_epochs
+from evenly.balance import FEWEST, LEAST_GAIN, SCALINGS, Coded, _hide, _overlooked, choose_hidden, short_epochs
 from evenly.diagnosis import Diagnosis, ShortTraining, give_verdict
 from evenly.metrics import mean_or_mode
 from evenly.schema import Column
@@ -377,14 +377,14 @@ def test_short_trainings_have_as_many_steps_whatever_the_rows():
 # --- who is overlooked --------------------------------------------------------------------------------------------
 
 
-def trial_of(n_hidden: int = 100) -> tuple[Trial, np.ndarray]:
+def trial_of(n_hidden: int = 100) -> tuple[Coded, np.ndarray]:
     """A number and a class, and predictions that are right."""
     rng = np.random.default_rng(5)
     columns = [Column(name="x", kind="real"), Column(name="c", kind="categorical", classes=[0, 1, 2])]
     truth = np.column_stack([rng.normal(size=1000), rng.integers(0, 3, 1000).astype(float)])
     hidden = np.zeros(truth.shape, bool)
     hidden[:n_hidden] = True
-    return Trial(columns, None, truth, hidden, {}, {}), truth.copy()
+    return Coded(columns, None, truth, hidden, {}, {}), truth.copy()
 
 
 BASELINE = {"x": -1.4, "c": -1.1}
@@ -510,7 +510,7 @@ def test_a_training_tells_of_every_column(trained):
 
 
 @pytest.fixture(scope="module")
-def trial() -> Trial:
+def trial() -> Coded:
     """The same cells hidden."""
     columns = LipschitzScaler("iqr-none", kinds={"height": "real", "day": "ignore"}).fit(SMALL).columns_
     seed = int(np.random.RandomState(4).randint(2**31 - 1))

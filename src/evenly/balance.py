@@ -149,9 +149,9 @@ def diagnose(
     trainings: tuple[ShortTraining, ...] = ()
     if train and balances:
         seed = int(check_random_state(random_state).randint(2**31 - 1))
-        trial = _hide(opened, columns, {one.column for one in balances}, float(share), seed)
+        shown = _hide(opened, columns, {one.column for one in balances}, float(share), seed)
         settings |= {"learning_rate": rate, "random_state": seed}
-        trainings = tuple(_train(trial, method, settings) for method in chosen)
+        trainings = tuple(_train(shown, method, settings) for method in chosen)
     return Diagnosis(opened.n_rows, balances, trainings, passed, give_verdict(balances, trainings))
 
 
@@ -256,7 +256,7 @@ def _check_training(methods: Sequence[str], rate: Any, settings: Mapping[str, An
 
 
 @dataclass(frozen=True)
-class Trial:
+class Coded:
     """A table as numbers and codes with some of its cells hidden, and all that a training on it needs to know."""
 
     columns: list[Column]
@@ -268,7 +268,7 @@ class Trial:
     """Of columns with a likelihood of the user's own, which no schema holds."""
 
 
-def _hide(opened: Table, columns: Sequence[FittedColumn], names: set[str], share: float, seed: int) -> Trial:
+def _hide(opened: Table, columns: Sequence[FittedColumn], names: set[str], share: float, seed: int) -> Coded:
     """Take some rows, encode their cells and hide a share of the observed ones.
 
     Columns that are not modelled are left empty.
@@ -293,7 +293,7 @@ def _hide(opened: Table, columns: Sequence[FittedColumn], names: set[str], share
     visible = np.where(hidden, np.nan, truth)
     data = {fitted.label: visible[:, j] for j, fitted in enumerate(columns)}
     kinds: dict[Any, str] = {one.label: one.column.kind for one in columns if one.label in own}
-    return Trial(kept, build_table(data, opened.container), truth, hidden, kinds, own)
+    return Coded(kept, build_table(data, opened.container), truth, hidden, kinds, own)
 
 
 def choose_hidden(values: Floats, share: float, rng: np.random.Generator) -> Flags:
@@ -326,28 +326,28 @@ def short_epochs(n_rows: int, batch_size: int) -> int:
     return max(LEAST_EPOCHS, round(STEPS / -(-n_rows // batch_size)))
 
 
-def _train(trial: Trial, method: str, settings: dict[str, Any]) -> ShortTraining:
+def _train(shown: Coded, method: str, settings: dict[str, Any]) -> ShortTraining:
     """Train on the visible cells, and score the hidden ones."""
     from evenly.imputer import Imputer
 
-    n_rows = len(trial.truth)
+    n_rows = len(shown.truth)
     size = BATCH if n_rows >= FEW_ROWS else SMALL_BATCH
     epochs = short_epochs(n_rows, size) if settings["epochs"] == "auto" else settings["epochs"]
     imputer = Imputer(
         method=method,
-        schema=Schema(columns=trial.columns),
-        kinds=trial.kinds,
-        likelihoods=trial.likelihoods,
+        schema=Schema(columns=shown.columns),
+        kinds=shown.kinds,
+        likelihoods=shown.likelihoods,
         batch_size=size,
         n_networks=1,
         **(settings | {"epochs": epochs}),
     )
     with _listening() as notes:
-        predicted = imputer._fit(trial.table, 1).predict_cells(trial.table)
-    errors = column_errors(trial.columns, trial.truth, predicted, trial.hidden)
-    averages = baseline_errors(trial.columns, trial.truth, trial.hidden)
-    names = [column.name for column in trial.columns]
-    scored = trial.hidden.sum(0)
+        predicted = imputer._fit(shown.table, 1).predict_cells(shown.table)
+    errors = column_errors(shown.columns, shown.truth, predicted, shown.hidden)
+    averages = baseline_errors(shown.columns, shown.truth, shown.hidden)
+    names = [column.name for column in shown.columns]
+    scored = shown.hidden.sum(0)
     curves = {name: tuple(curve.tolist()) for name, curve in imputer.history_["log_likelihood"].items()}
     watched = imputer._watched
     first = watched.gradients[0].astype(np.float64) if watched is not None else np.zeros(0)
@@ -362,7 +362,7 @@ def _train(trial: Trial, method: str, settings: dict[str, Any]) -> ShortTraining
         {name: int(n) for name, n in zip(names, scored, strict=True) if n},
         dict(zip(curves, (first / max(first.sum(), 1e-300)).tolist(), strict=True)),
         # A model that predicts cell by cell scores other cells, and another number of them, in each epoch.
-        _overlooked(trial, predicted, {} if imputer._model.by_cell else curves, imputer.baseline_),
+        _overlooked(shown, predicted, {} if imputer._model.by_cell else curves, imputer.baseline_),
         tuple(notes),
     )
 
@@ -382,15 +382,15 @@ def _listening() -> Iterator[list[str]]:
 
 
 def _overlooked(
-    trial: Trial, predicted: Floats, curves: Mapping[str, Sequence[float]], baseline: Mapping[str, float]
+    shown: Coded, predicted: Floats, curves: Mapping[str, Sequence[float]], baseline: Mapping[str, float]
 ) -> tuple[str, ...]:
     """Return the columns that are known no better than by their own average, as `diagnose` defines it."""
-    alone = mean_or_mode(trial.columns, trial.truth, trial.hidden)
+    alone = mean_or_mode(shown.columns, shown.truth, shown.hidden)
     found = []
-    for j, column in enumerate(trial.columns):
+    for j, column in enumerate(shown.columns):
         if column.kind == "ignore":
             continue
-        hidden, truth = trial.hidden[:, j], trial.truth[:, j]
+        hidden, truth = shown.hidden[:, j], shown.truth[:, j]
         n_observed = int((~np.isnan(truth) & ~hidden).sum())
         curve = curves.get(column.name, ())
         fitted = bool(curve) and curve[-1] > baseline[column.name] + LEAST_GAIN + 1.0 / n_observed
