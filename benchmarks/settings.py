@@ -37,7 +37,7 @@ def run(dataset: str, percent: int, setting: str, folder: str | None) -> dict[st
     begun = time.perf_counter()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        imputer = Imputer(schema=Schema(columns=columns), random_state=0, **given).fit(table)  # type: ignore[arg-type]
+        imputer = Imputer(schema=Schema(columns=columns), random_state=0).set_params(**given).fit(table)
     error = float(column_errors(columns, known, imputer.predict_cells(table), held).mean())
     seconds = time.perf_counter() - begun
     imputer._memory = None

@@ -200,7 +200,7 @@ def read_table(source: str | Path, *, form: str | None = None) -> polars.DataFra
             frame = {"parquet": pl.read_parquet, "arrow": pl.read_ipc, "arrows": pl.read_ipc_stream}[found](data)
     if not frame.width or not frame.height:
         raise TableError(f"{name} with {frame.height} rows and {frame.width} columns", "expected at least 1 of each")
-    return frame  # type: ignore[no-any-return]
+    return frame  # type: ignore[no-any-return]  # Polars comes through `require`, without its types
 
 
 def _read_bytes(source: str | Path, name: str) -> bytes:
