@@ -28,7 +28,8 @@ _MARKS = (
 )
 _CONTROL = bytes({*range(32)} - set(b"\t\n\v\f\r\x1a"))
 _INTEGER = r"^[+-]?(?:0|[1-9][0-9]*)$"
-_NUMBER = r"^[+-]?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?$"
+NUMBER = r"^[+-]?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?$"
+"""A number in ASCII, without leading zeros; Polars' regular expressions look neither ahead nor back."""
 _INFINITE = r"^(?i)[+-]?inf(?:inity)?$"
 _NAN = r"^(?i)[+-]?nan$"
 _COMMA_NUMBER = r"^[+-]?(?:0|[1-9][0-9]*|[1-9][0-9]{0,2}(?:\.[0-9]{3})+)(?:,[0-9]+)?(?:[eE][+-]?[0-9]+)?$"
@@ -183,7 +184,7 @@ def _names(names: list[str], table: str) -> list[str]:
     for name, n in Counter(names).items():
         if n > 1:
             raise TableError(f"the name {n} times in {table}", "expected names to differ", "rename one", column=name)
-    if len(names) > 1 and all(re.match(_NUMBER, name) for name in names):
+    if len(names) > 1 and all(re.match(NUMBER, name) for name in names):
         warnings.warn(
             f"{table}: the first line holds numbers only, and was read as the columns' names. "
             "If it is a row, put a line of names before it.",
@@ -347,7 +348,7 @@ def _without(column: Any, gone: Any) -> Any:
 def _as_numbers(column: Any) -> Any:
     """Return a text column as whole numbers, or as numbers, if each of its cells is one; as it is otherwise."""
     pl = require("polars", "tool")
-    words = f"{_NUMBER}|{_INFINITE}|{_NAN}"
+    words = f"{NUMBER}|{_INFINITE}|{_NAN}"
     first = column.drop_nulls().head(100).str.strip_chars()
     if not len(first) or not first.str.contains(words).all():
         return column
@@ -357,7 +358,7 @@ def _as_numbers(column: Any) -> Any:
         if whole.null_count() == column.null_count() and (whole.cast(pl.String) == column).all():
             return whole  # the usual case, without a look at the letters
     cells = column.str.strip_chars()
-    if not cells.str.contains(_NUMBER).all():
+    if not cells.str.contains(NUMBER).all():
         if not cells.str.contains(words).all():
             return column
         cells = _without(cells, cells.str.contains(_NAN))

@@ -18,13 +18,12 @@ from scipy.sparse import issparse
 from sklearn.utils.validation import check_array
 
 from evenly._support import TableError
+from evenly.delimited import NUMBER
 
 Floats = npt.NDArray[np.float64]
 Storage = Literal["boolean", "integer", "float", "text", "time", "other"]
 
 _TIMES = (nw.Date, nw.Datetime, nw.Duration, nw.Time)
-_SPELLED = r"^[+-]?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?$"
-"""A number in ASCII, without leading zeros; Polars' regular expressions look neither ahead nor back."""
 
 
 BLOCK = 1 << 16
@@ -142,7 +141,7 @@ class TableColumn:
         stripped = cells.str.strip_chars()
         gone = stripped.is_in(list(markers))
         kept = stripped.filter(~gone)
-        if not len(kept) or not kept.head(100).str.contains(_SPELLED).all() or not kept.str.contains(_SPELLED).all():
+        if not len(kept) or not kept.head(100).str.contains(NUMBER).all() or not kept.str.contains(NUMBER).all():
             return None
         numbers = np.full(len(cells), np.nan)
         numbers[(~gone).fill_null(False).to_numpy()] = kept.cast(float).to_numpy()

@@ -82,8 +82,8 @@ def impute(
     check_place(save, report)
     targets = sample_names(out, samples)
     settings = settings_of(schema, kind, missing)
-    fixed = (save, epochs, model != "auto", method != "auto", *settings.values())
-    if load is not None and any(one not in (None, False) for one in fixed):
+    fits = (model, method) != ("auto", "auto") or any(one is not None for one in (save, epochs, *settings.values()))
+    if load is not None and fits:
         raise TableError("--load and an option of fitting", "expected one of them", "a saved imputer is fitted already")
     spoken = not (quiet or as_json or out == "-")
     with warnings_told():
