@@ -324,7 +324,7 @@ def test_column_gradients_are_those_of_the_columns(double):
     model, data = VAE(2, 8), mixed_data(30, "float64")
     state = start(model, MIXED, data, jax.random.key(0), 1e-3)
     rows = jnp.arange(30)
-    norms = jax.jit(partial(column_gradients, model, MIXED))(data, state, rows)
+    norms = column_gradients(model, MIXED, data, state, rows)
     norms_again, changes = watch(model, MIXED, data, state, rows)
     np.testing.assert_allclose(norms_again, norms, rtol=1e-12)
     later = step(model, MIXED, data, state, rows)[0].shared
@@ -346,6 +346,9 @@ def test_a_training_is_watched_at_evenly_spaced_points_and_is_the_same_unwatched
     assert watched.epochs.tolist() == [0, 2, 5, 7]
     assert watched.gradients.shape == watched.changes.shape == (4, MIXED.n_columns)
     assert nothing.epochs.size == 0
+    _, _, at_first = fit_model(model, MIXED, data, 3, 1e-3, epochs=1, n_points=0)
+    assert at_first.epochs.tolist() == [0]
+    np.testing.assert_allclose(at_first.gradients, watched.gradients[:1], rtol=1e-5)
     np.testing.assert_array_equal(history.elbo, again.elbo)
     jax.tree.map(np.testing.assert_array_equal, plain, shared)
 

@@ -343,7 +343,7 @@ def _train(shown: Coded, method: str, settings: dict[str, Any]) -> ShortTraining
         **(settings | {"epochs": epochs}),
     )
     with _listening() as notes:
-        predicted = imputer._fit(shown.table, 1).predict_cells(shown.table)
+        predicted = imputer._fit(shown.table, 0).predict_cells(shown.table)
     errors = column_errors(shown.columns, shown.truth, predicted, shown.hidden)
     averages = baseline_errors(shown.columns, shown.truth, shown.hidden)
     names = [column.name for column in shown.columns]

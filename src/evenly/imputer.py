@@ -215,10 +215,10 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
 
     def fit(self, X: Any, y: Any = None) -> Imputer:
         """Scale the table and train the model on its observed cells. Ctrl-C keeps what was learned so far."""
-        return self._fit(X, 0)
+        return self._fit(X, None)
 
-    def _fit(self, X: Any, n_points: int) -> Imputer:
-        """Fit, and watch the columns' gradients at some points of the training (`_watched`)."""
+    def _fit(self, X: Any, n_points: int | None) -> Imputer:
+        """Fit, and watch the columns' gradients at some points of the training (`_watched`), as `fit_model` does."""
         self._check_settings()
         opened = open_table(X, estimator=type(self).__name__)
         paper = self.preset == "paper"

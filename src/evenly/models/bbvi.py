@@ -282,7 +282,11 @@ class Info(NamedTuple):
     log_likelihood: jax.Array
 
 
-@partial(jax.jit, static_argnums=(0, 1))
+# For what runs once, or a few times: compiling takes longer than running, and without optimizations half as long.
+_jit_once = partial(jax.jit, compiler_options={"xla_backend_optimization_level": 0})
+
+
+@partial(_jit_once, static_argnums=(0, 1))
 def start(
     model: Model,
     layout: Layout,
@@ -461,6 +465,7 @@ def train(
     return state, History(elbo, gained, interrupted)
 
 
+@partial(_jit_once, static_argnums=(0, 1))
 def column_gradients(model: Model, layout: Layout, data: Data, state: State, rows: jax.Array) -> jax.Array:
     """Return the norm of each column's gradient in the shared parameters, on some rows: who is listened to."""
     return _norms(_jacobian(model, layout, data, state, rows, state.key))
@@ -536,15 +541,16 @@ def fit_model(
     batch_size: int = 1024,
     names: tuple[str, ...] | None = None,
     callback: Callable[[int, Info], bool | None] | None = None,
-    n_points: int = 0,
+    n_points: int | None = None,
     judge: Callable[[Any], float] | None = None,
     weights: Any = 1.0,
 ) -> tuple[Any, History, Watched]:
     """Train a model from the start, as `train` does; returns its shared parameters and what every epoch brought.
 
-    With `n_points`, gradients are watched before the first epoch and at so many points, evenly spaced. With `judge`, a
-    score of shared parameters, it is asked at `N_JUDGED` points: the best ones are returned, and training ends when
-    the last `PATIENCE` points brought nothing better.
+    With `n_points`, gradients are watched before the first epoch, and they and their changes at so many points, evenly
+    spaced; with 0, the gradients before the first epoch alone. With `judge`, a score of shared parameters, it is asked
+    at `N_JUDGED` points: the best ones are returned, and training ends when the last `PATIENCE` points brought nothing
+    better.
     """
     data = Data(*map(jnp.asarray, data))
     n_rows = data.targets.shape[0]
@@ -558,6 +564,8 @@ def fit_model(
     for at, until in zip(stops, [*stops[1:], None], strict=True):
         if n_points:
             seen.append([np.asarray(one) for one in watch(model, layout, data, state, rows)])
+        elif n_points == 0 and not seen:
+            seen.append([np.asarray(column_gradients(model, layout, data, state, rows)), np.zeros(0)])
         if judge:
             scores.append(judge(state.shared))
             if scores[-1] >= max(scores):
@@ -617,7 +625,7 @@ def constant_log_likelihood(layout: Layout, naturals: Sequence[Any], data: Data)
     return np.asarray(_constant(layout, grouped, data), np.float64)
 
 
-@partial(jax.jit, static_argnums=0)
+@partial(_jit_once, static_argnums=0)
 def _constant(layout: Layout, naturals: list[jax.Array], data: Data) -> jax.Array:
     return layout.log_likelihood(layout.raw(naturals), data.targets, data.mask).mean(0)
 
