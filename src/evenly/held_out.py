@@ -105,11 +105,12 @@ def learn(
         if history.interrupted:
             break
     assert first is not None
-    chosen = _settle_all(model, layout, data, columns, parts, values, list(zip(held, networks, strict=False)))
+    predicted = [_predict_held(model, layout, data, *one) for one in zip(held, networks, strict=False)]
+    chosen = _settle_all(layout, columns, parts, values, predicted)
     memory = None
     if held:
         rng = np.random.default_rng((seed, n_networks))
-        chosen = _believe_all(model, layout, data, columns, chosen, values, held[0], networks[0], rng)
+        chosen = _believe_all(layout, columns, chosen, values, held[0], predicted[0], rng)
         if any(part.belief for part in chosen):
             memory = remember_table(columns, chosen, values, rng)
     return Learned(networks, chosen, *first, memory)
@@ -135,15 +136,39 @@ def modelled_values(parts: Sequence[Part], values: Sequence[Floats | None]) -> l
     return [own for own, part in zip(values, parts, strict=True) if part.modelled and own is not None]
 
 
+class Predicted(NamedTuple):
+    """What a network says of a feature's held-out cells: their rows, and their natural parameters."""
+
+    rows: npt.NDArray[np.intp]
+    naturals: Floats
+
+
+def _predict_held(model: Model, layout: Layout, data: Data, held: Flags, shared: Any) -> list[Predicted]:
+    """Predict the cells that a network did not see, feature by feature."""
+    own = np.array(layout.columns)
+    found: list[list[Predicted]] = [[] for _ in own]
+    for where, padded in _chunks(np.flatnonzero(held.any(1))):
+        some = data.rows(padded)
+        some = some._replace(mask=some.mask & ~held[padded][:, own])
+        for f, natural in enumerate(predict_natural(model, layout, shared, some)):
+            mine = held[where, own[f]]
+            found[f].append(Predicted(where[mine], np.asarray(natural[: len(where)][mine], np.float64)))
+    return [_together(of_feature) for of_feature in found]
+
+
+def _together(some: Sequence[Predicted]) -> Predicted:
+    any_of_them = [one for one in some if len(one.rows)] or [Predicted(np.zeros(0, np.intp), np.zeros((0, 0)))]
+    rows, naturals = zip(*any_of_them, strict=True)
+    return Predicted(np.concatenate(rows), np.concatenate(naturals))
+
+
 def _believe_all(
-    model: Model,
     layout: Layout,
-    data: Data,
     columns: Sequence[FittedColumn],
     parts: Sequence[Part],
     values: Sequence[Floats | None],
     held: Flags,
-    shared: Any,
+    predicted: Sequence[Predicted],
     rng: np.random.Generator,
 ) -> list[Part]:
     """Choose, for each column, how much of a twin's cell to take over: by held-out cells again."""
@@ -156,11 +181,10 @@ def _believe_all(
     memory = remember_table(columns, parts, values, rng, held)
     truth = [one[rows] for one in modelled_values(parts, values)]
     twins = find_twins(memory, [np.where(held[rows, place], np.nan, one) for place, one in enumerate(truth)])
-    some = data.rows(rows)
-    naturals = predict_natural(model, layout, shared, some._replace(mask=some.mask & ~held[rows][:, own]))
     for place, j in enumerate(j for j, part in enumerate(parts) if part.modelled):
         mine = held[rows, place]
-        features = [np.asarray(naturals[f][mine], np.float64) for f in np.flatnonzero(own == place)]
+        cells = [predicted[int(f)] for f in np.flatnonzero(own == place)]
+        features = [one.naturals[np.isin(one.rows, rows)] for one in cells]
         near = Twins(*(one[mine] for one in twins))
         believed[j] = believe(columns[j], parts[j], truth[place][mine], features, near, place)
     return believed
@@ -190,33 +214,22 @@ def believe(
 
 
 def _settle_all(
-    model: Model,
     layout: Layout,
-    data: Data,
     columns: Sequence[FittedColumn],
     parts: Sequence[Part],
     values: Sequence[Floats | None],
-    held: Sequence[tuple[Flags, Any]],
+    predicted: Sequence[Sequence[Predicted]],
 ) -> list[Part]:
     """Choose, for each column, how much of the predictions to take: by the cells that each network did not see."""
-    own = np.array(layout.columns)
-    naturals: list[list[Floats]] = [[] for _ in range(layout.n_features)]
-    places: list[list[npt.NDArray[np.intp]]] = [[] for _ in range(layout.n_features)]
-    for chosen, shared in held:
-        rows = np.flatnonzero(chosen.any(1))
-        for where, padded in _chunks(rows):
-            some = data.rows(padded)
-            some = some._replace(mask=some.mask & ~chosen[padded][:, own])
-            for f, natural in enumerate(predict_natural(model, layout, shared, some)):
-                mine = chosen[where, own[f]]
-                naturals[f].append(np.asarray(natural[: len(where)][mine], np.float64))
-                places[f].append(where[mine])
     settled = list(parts)
+    if not predicted:
+        return settled
+    found = [_together(of_feature) for of_feature in zip(*predicted, strict=True)]
     for place, j in enumerate(j for j, part in enumerate(parts) if part.modelled):
-        features, truth = np.flatnonzero(own == place), values[j]
-        if places[features[0]] and truth is not None:
-            seen = truth[np.concatenate(places[features[0]])]
-            settled[j] = settle(columns[j], parts[j], seen, [np.concatenate(naturals[f]) for f in features])
+        features, truth = np.flatnonzero(np.array(layout.columns) == place), values[j]
+        if truth is not None:
+            seen = truth[found[features[0]].rows]
+            settled[j] = settle(columns[j], parts[j], seen, [found[f].naturals for f in features])
     return settled
 
 
