@@ -12,6 +12,7 @@ import pytest
 from scipy import stats
 
 from evenly import Imputer, TableError, compare_imputers, try_imputer
+from evenly.cli import main
 from evenly.trial import _interval
 
 SEEN = []
@@ -90,14 +91,33 @@ def test_all_containers_give_the_same_trial(table):
 
 def test_several_imputers_are_tried_on_the_same_cells(table):
     SEEN.clear()
-    trials = list(compare_imputers([quick(), quick(model="mixture"), quick(model="vae", method="std-none")], table))
+    trials = list(compare_imputers([quick(), quick(method="std-none"), quick(model="vae")], table))
     assert [(one.model, one.method) for one in trials] == [
         ("masked", "lip-none"),
-        ("mixture", "lip-gamma"),
-        ("vae", "std-none"),
+        ("masked", "std-none"),
+        ("vae", "lip-gamma"),
     ]
     assert all(seen.isna().equals(SEEN[0].isna()) for seen in SEEN)
     assert len({one.baseline for one in trials}) == 1
+
+
+def test_ctrl_c_between_two_candidates_keeps_the_first(table, tmp_path, monkeypatch, capsys):
+    def interrupted(*arguments, **settings):
+        yield next(compare_imputers(*arguments, **settings))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("evenly.trial.compare_imputers", interrupted)
+    monkeypatch.chdir(tmp_path)
+    table[["size", "people"]].to_csv("table.csv", index=False)
+    command = "evenly compare table.csv --model masked --model vae --method lip-none --epochs 1 -o errors.csv"
+    monkeypatch.setattr("sys.argv", command.split())
+    with pytest.raises(SystemExit) as ended:
+        main()
+    said = capsys.readouterr()
+    assert ended.value.code == 0
+    assert "interrupted: the first 1 of 2 candidates are compared" in said.err
+    assert "mean or mode" in said.out
+    assert list(pd.read_csv("errors.csv"))[3:] == ["masked lip-none"]
 
 
 def test_declared_kinds_markers_and_classes_count(table):

@@ -1,10 +1,11 @@
 """`evenly compare`: models and methods side by side on the user's own table."""
 
+import warnings
 from typing import Annotated, Any
 
 import typer
 
-from evenly._support import TableError, require, require_later
+from evenly._support import EvenlyWarning, TableError, require, require_later
 from evenly.cli.console import (
     AsJson,
     Epochs,
@@ -89,10 +90,19 @@ def compare(
             )
             for pair in pairs
         ]
-        for trial in compare_imputers(imputers, opened, share=share, random_state=seed):
-            trials.append(trial)
-            if spoken:
-                say(f"{trial.model} {trial.method}: {trial.error:.4f} in {duration(trial.seconds)}")
+        try:
+            for trial in compare_imputers(imputers, opened, share=share, random_state=seed):
+                trials.append(trial)
+                if spoken:
+                    say(f"{trial.model} {trial.method}: {trial.error:.4f} in {duration(trial.seconds)}")
+        except KeyboardInterrupt:
+            if not trials:
+                raise
+            warnings.warn(
+                f"interrupted: the first {len(trials)} of {len(pairs)} candidates are compared",
+                EvenlyWarning,
+                stacklevel=2,
+            )
         if out is not None:
             write_errors(trials, out)
         if report is not None:
