@@ -11,6 +11,12 @@ from evenly.custom import define_likelihood
 from evenly.likelihoods import Likelihood, Support
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Let whoever compiles a model first, a worker or a command, do it for all: it is most of the tests' time."""
+    os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(config.rootpath / ".pytest_cache" / "compiled"))
+    os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.2")
+
+
 @pytest.fixture(scope="session")
 def data_directory() -> Path:
     """The folder of the six UCI data sets: EVENLY_DATA, or else `../shared/uci`, beside the checkout.
