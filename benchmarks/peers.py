@@ -212,6 +212,7 @@ def calibration(columns: list[Column], truth: Floats, hidden: Flags, imputer: An
     found = imputer.distribution(frame)
     rng = np.random.default_rng(0)
     covered, widths, off = [], [], []
+    curve = np.zeros((10, 3))
     for j, column in enumerate(columns):
         scored = hidden[:, j] & ~np.isnan(truth[:, j])
         if column.name in imputer.bins_:
@@ -228,12 +229,16 @@ def calibration(columns: list[Column], truth: Floats, hidden: Flags, imputer: An
                 sure = np.stack([1.0 - p, p], axis=-1)
             best, right = sure.max(1), sure.argmax(1) == truth[scored, j]
             place = np.minimum((best * 10).astype(int), 9)
-            off.append(sum(abs((best - right)[place == k].sum()) for k in range(10)) / max(len(best), 1))
+            own = np.array([[(at := place == k).sum(), best[at].sum(), right[at].sum()] for k in range(10)], float)
+            off.append(np.abs(own[:, 1] - own[:, 2]).sum() / max(len(best), 1))
+            curve += own
     mean = np.mean(covered, 0).tolist() if covered else []
     return {
         "covered": mean,
         "width": float(np.mean(widths)) if widths else None,
         "class_off": off and float(np.mean(off)),
+        # By tenths of the imputed class's probability, over all columns: cells, mean probability, share of right ones.
+        "reliability": [[int(n), round(p / n, 4), round(r / n, 4)] for n, p, r in curve if n],
     }
 
 

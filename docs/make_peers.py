@@ -24,6 +24,8 @@ PEERS = ("mean-or-mode", "iterative", "knn", "miceforest", "hyperimpute", "missf
 DATASETS = ("breast", "wine", "spam", "letter", "adult", "credit")
 METHODS = ("lip-none", "std-none", "iqr-none", "max-none", "none")
 COLORS = dict(zip(PEERS, ("0.6", "#56b4e9", "#009e73", "#f0e442", "#0072b2", "#d55e00", "#000000"), strict=True))
+FEWEST_CELLS = 50
+"""A tenth with fewer cells is not drawn: chance alone moves it by a tenth and more."""
 
 
 def read(name: str) -> list[Record]:
@@ -165,6 +167,30 @@ def picture(records: Sequence[Record]) -> bytes:
     ax.set_title("Honest error on 20 % hidden cells, relative to mean-or-mode imputation", fontsize=10)
     ax.spines[["top", "right"]].set_visible(False)
     figure.legend(loc="outside right upper", frameon=False, fontsize=8)
+    return as_png(figure)
+
+
+def reliability(records: Sequence[Record]) -> bytes:
+    """Draw how often imputed classes are right against how probable they were said to be, by data set."""
+    figure = require("matplotlib.figure", "tool").Figure(figsize=(4.6, 4.0), layout="constrained")
+    ax = figure.subplots()
+    ax.plot([0.0, 1.0], [0.0, 1.0], color="0.6", linewidth=1.0, linestyle=":")
+    groups = {key[2]: by.get("evenly", []) for key, by in rows(records) if key[:2] == ("mcar", 20)}
+    for (dataset, runs), marker in zip(groups.items(), "os^Dvp", strict=False):
+        cells = np.array([one for run in runs if run["mask"] == 1 for one in run.get("reliability", ())])
+        cells = cells[cells[:, 0] >= FEWEST_CELLS] if len(cells) else cells
+        if len(cells):
+            ax.plot(cells[:, 1], cells[:, 2], marker=marker, markersize=5.0, linewidth=1.0, label=dataset)
+    ax.set_xlabel("probability of the imputed class")
+    ax.set_ylabel("share of cells where it is right")
+    ax.set_title("Reliability, mask 1, 20 % hidden", fontsize=10)
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.legend(frameon=False, fontsize=8)
+    return as_png(figure)
+
+
+def as_png(figure: Any) -> bytes:
+    """Return a picture that has the same bytes whenever it is drawn."""
     stream = io.BytesIO()
     figure.savefig(stream, format="png", dpi=110, metadata={"Software": None})
     return stream.getvalue()
@@ -182,6 +208,7 @@ def main() -> None:
     """Write the page and draw the picture."""
     write_text(PAGE, page(PAGE.read_text(encoding="utf-8")))
     write_bytes(RESULTS / "pictures" / "peers.png", picture(read("peers.jsonl")))
+    write_bytes(RESULTS / "pictures" / "reliability.png", reliability(read("peers.jsonl")))
 
 
 if __name__ == "__main__":
