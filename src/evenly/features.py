@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from evenly.bins import Bins, make_bins
 from evenly.likelihoods import LOG_NORMAL, NORMAL, UNIT_NORMAL, Likelihood, get_likelihood
@@ -198,6 +199,7 @@ def arrange(
     seed: int | None,
     with_inputs: bool = True,
     dtype: str = "float32",
+    keys: npt.NDArray[np.int64] | None = None,
 ) -> Data:
     """Return the arrays of a model from the columns' values or codes.
 
@@ -207,6 +209,8 @@ def arrange(
         Of the Gamma trick's noise; None puts its mean.
     with_inputs : bool
         Whether the model reads inputs; without, there are none.
+    keys : array of int, optional
+        What the noise of each row goes by; by default its position.
     """
     modelled = [(one, part, v) for one, part, v in zip(columns, parts, values, strict=True) if part.modelled]
     n_rows = next(len(v) for _, _, v in modelled if v is not None)
@@ -219,7 +223,7 @@ def arrange(
         assert own is not None
         gone = np.isnan(own)
         with np.errstate(over="ignore"):  # strange new rows: they are cut below
-            scaled = _targets(fitted, part, own, seed)
+            scaled = _targets(fitted, part, own, seed, keys)
         for family, target, stand_in in zip(_families(fitted, part), scaled, part.fill, strict=True):
             # A positive value that single precision would round down to 0 has no density there.
             lowest = smallest if family.scalable and family.support.lower == 0.0 else -LARGEST_TARGET
@@ -353,13 +357,15 @@ def _modelled_as(feature: Feature) -> Likelihood:
     return NORMAL if feature.likelihood is LOG_NORMAL else feature.likelihood
 
 
-def _targets(fitted: FittedColumn, part: Part, values: Floats, seed: int | None) -> list[Floats]:
+def _targets(
+    fitted: FittedColumn, part: Part, values: Floats, seed: int | None, keys: npt.NDArray[np.int64] | None = None
+) -> list[Floats]:
     if part.bins is not None:
         standard = np.clip((values - part.mean) / part.std, -FARTHEST_TARGET, FARTHEST_TARGET)
         return [part.scale * part.std * standard, part.bins.codes(values)]
     if fitted.features[0].likelihood is LOG_NORMAL:
         return [fitted.fits[0].scale * np.log(prepare(fitted.column, values))]
-    return fitted.scale(values, seed)
+    return fitted.scale(values, seed, keys)
 
 
 def _log_jacobian(fitted: FittedColumn, seen: Floats) -> float:

@@ -6,6 +6,7 @@ What is chosen here is chosen on cells that the table has, never on those that a
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -23,6 +24,7 @@ from evenly.models.bbvi import (
     Info,
     Layout,
     Model,
+    Stream,
     Watched,
     held_out_log_likelihood,
     predict_natural,
@@ -77,7 +79,8 @@ def learn(
     *,
     n_networks: int,
     seed: int,
-    told: Callable[[int, int, Info], Any] | None = None,
+    told: Callable[[int, float, Info], Any] | None = None,
+    feed: Callable[[int, Flags | None], AbstractContextManager[Stream]] | None = None,
 ) -> Learned:
     """Train one or several networks; those that predict cell by cell, with other cells held out each.
 
@@ -89,6 +92,9 @@ def learn(
         The table's columns, what is known of each, and their values or codes.
     told : function of (network, epoch, info), optional
         Called after each epoch.
+    feed : function of (network, held-out cells), optional
+        Gives each network the stream of a table that is too large to be here: then the data and values are those of
+        some of its rows, and twins are not looked for.
     """
     networks: list[Any] = []
     held: list[Flags] = []
@@ -99,7 +105,10 @@ def learn(
             held.append(hold_out(data.mask[:, layout.first_features], np.random.default_rng((seed, i))))
             shown = data._replace(mask=data.mask & ~held[i][:, np.array(layout.columns)])
             judge = make_judge(model, layout, shown, held[i])
-        shared, history, watched = fit(data=shown, seed=seed + i, judge=judge, callback=told and partial(told, i))
+        with nullcontext() if feed is None else feed(i, held[i] if held else None) as stream:
+            shared, history, watched = fit(
+                data=shown, seed=seed + i, judge=judge, callback=told and partial(told, i), stream=stream
+            )
         networks.append(shared)
         first = first or (history, watched)
         if history.interrupted:
@@ -108,7 +117,7 @@ def learn(
     predicted = [_predict_held(model, layout, data, *one) for one in zip(held, networks, strict=False)]
     chosen = _settle_all(layout, columns, parts, values, predicted)
     memory = None
-    if held:
+    if held and feed is None:
         rng = np.random.default_rng((seed, n_networks))
         chosen = _believe_all(layout, columns, chosen, values, held[0], predicted[0], rng)
         if any(part.belief for part in chosen):

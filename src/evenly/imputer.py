@@ -53,6 +53,7 @@ from evenly.models.bbvi import (
 from evenly.scaler import FittedColumn, LipschitzScaler, check_width, left_out, pass_through, plain_settings
 from evenly.scaling import get_method
 from evenly.schema import Schema, Value, pick
+from evenly.streaming import Feed, open_source
 from evenly.tables import Floats, Table, TableColumn, as_column, build_table, fill_cells, open_table, select
 from evenly.twins import Memory, find_twins
 
@@ -214,15 +215,28 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
     # --- fitting ----------------------------------------------------------------------------------------------
 
     def fit(self, X: Any, y: Any = None) -> Imputer:
-        """Scale the table and train the model on its observed cells. Ctrl-C keeps what was learned so far."""
+        """Scale the table and train the model on its observed cells. Ctrl-C keeps what was learned so far.
+
+        Parameters
+        ----------
+        X : dataframe, array, or the path of Parquet files
+            A path may be a file, a pattern such as `data/*.parquet`, or a folder. A table of many rows is not read
+            into memory then: `masked` and `vae` are trained on it piece by piece.
+        """
         return self._fit(X, None)
 
     def _fit(self, X: Any, n_points: int | None) -> Imputer:
         """Fit, and watch the columns' gradients at some points of the training (`_watched`), as `fit_model` does."""
         self._check_settings()
-        opened = open_table(X, estimator=type(self).__name__)
         paper = self.preset == "paper"
         kind = MODELS[self.model_name]
+        source = open_source(X, type(self).__name__)
+        if source.files is not None and kind.by_row:
+            raise TableError(
+                f"model = {self.model_name!r} for {source.n_rows} rows of Parquet",
+                "it has variables of every row, which do not fit into memory",
+                "choose 'masked' or 'vae', or read some of the rows",
+            )
         rate = kind.learning_rate if self.learning_rate == "auto" else float(self.learning_rate)
         method = ("lip-none" if kind.by_cell else "lip-gamma") if self.method == "auto" else self.method
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
@@ -241,11 +255,9 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
         with warnings.catch_warnings():
             if kind.by_cell and not self.likelihoods:  # numbers are standardized, whatever became of their own scale
                 warnings.filterwarnings("ignore", "(below_floor|no_spread|out_of_range):", EvenlyWarning)
-            scaler.fit(X)
+            scaler.fit(source.table)
         columns = scaler.columns_
-        values = [
-            one.encode(cells)[0] if one.features else None for one, cells in zip(columns, opened.columns, strict=True)
-        ]
+        rows, values = source.sample(columns, np.random.default_rng(seed))
         parts = [
             describe(
                 one,
@@ -267,23 +279,29 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
         names = tuple(columns[j].column.name for j in modelled)
         given = {name: getattr(self, name) for name in ("latent_size", "n_clusters", "hidden_size")}
         sizes = {name: int(size) for name, size in given.items() if size != "auto"}
-        model = kind.of_size(opened.n_rows, len(modelled), sizes | {"masked": int(self.masked_training)})
+        model = kind.of_size(source.n_rows, len(modelled), sizes | {"masked": int(self.masked_training)})
         networks: list[Any] = []
         watched = memory = None
         elbo, gained, baseline = np.zeros(0), np.zeros((0, len(modelled))), np.zeros(len(modelled))
         if modelled:
-            data = arrange(columns, parts, values, seed=scaler.seed_, with_inputs=model.reads_inputs)
+            reads = model.reads_inputs
+            data = arrange(columns, parts, values, seed=scaler.seed_, with_inputs=reads, keys=rows)
             observed = np.array([parts[j].observed for j in modelled])
             units = np.array([parts[j].log_jacobian for j in modelled])
             naturals = [one for j in modelled for one in constant_naturals(columns[j], parts[j])]
             baseline = constant_log_likelihood(layout, naturals, data) / observed + units
-            size = auto_batch_size(opened.n_rows, kind.by_cell) if self.batch_size == "auto" else int(self.batch_size)
+            observed = np.array([columns[j].statistics.n for j in modelled]) / source.n_rows
+            size = auto_batch_size(source.n_rows, kind.by_cell) if self.batch_size == "auto" else int(self.batch_size)
             epochs = self.epochs
             if epochs == "auto":
-                epochs = auto_epochs(opened.n_rows, size, paper, kind.by_cell)
+                epochs = auto_epochs(source.n_rows, size, paper, kind.by_cell, source.files is not None)
             n_networks = self.n_networks
             if n_networks == "auto":
-                n_networks = auto_networks(opened.n_rows) if kind.by_cell else 1
+                n_networks = auto_networks(source.n_rows) if kind.by_cell else 1
+            feed = None
+            if source.files is not None and rows is not None:
+                size = min(size, source.n_rows)
+                feed = Feed(source.files, columns, parts, layout, rows, size, seed, scaler.seed_, reads)
             balanced = kind.by_cell and get_method(method).scaling == "lip"
             with _progress(
                 self.verbose, int(epochs), int(n_networks), names, lambda ll: ll / observed + units - baseline
@@ -310,6 +328,7 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
                     n_networks=int(n_networks),
                     seed=seed,
                     told=callback,
+                    feed=feed,
                 )
             networks, parts, history, watched, memory = learned
             elbo, gained = history.elbo, history.log_likelihood.reshape(-1, len(modelled)) / observed + units
@@ -689,11 +708,12 @@ FEW_ROWS = 2_000
 """Fewer rows are learned by several small trainings instead of a long one."""
 
 
-def auto_epochs(n_rows: int, batch_size: int, paper: bool, by_cell: bool = False) -> int:
+def auto_epochs(n_rows: int, batch_size: int, paper: bool, by_cell: bool = False, streamed: bool = False) -> int:
     """Return how often to see every row.
 
     The paper's: 3,000 below 1,000 rows (breast), 2,000 below 10,000 (wine, spam), 400 otherwise. Ours: some 3,000
     steps, in 20 to 1,000 epochs; of a masked network, some 3 million rows, in 4 to 300 epochs (150 if rows are few).
+    A table that is streamed has so many rows that they need not come again: 1 epoch may do.
 
     Examples
     --------
@@ -703,8 +723,8 @@ def auto_epochs(n_rows: int, batch_size: int, paper: bool, by_cell: bool = False
     if paper:
         return 3000 if n_rows < 1000 else 2000 if n_rows < 10_000 else 400
     if by_cell:
-        return 150 if n_rows < FEW_ROWS else min(300, max(4, VISITS // n_rows))
-    return min(1000, max(20, 3000 // -(-n_rows // batch_size)))
+        return 150 if n_rows < FEW_ROWS else min(300, max(1 if streamed else 4, VISITS // n_rows))
+    return min(1000, max(1 if streamed else 20, 3000 // -(-n_rows // batch_size)))
 
 
 def auto_batch_size(n_rows: int, by_cell: bool) -> int:
@@ -722,7 +742,7 @@ def auto_networks(n_rows: int) -> int:
 @contextmanager
 def _progress(
     verbose: int, epochs: int, n_networks: int, names: Sequence[str], gain: Callable[[Any], Any]
-) -> Iterator[Callable[[int, int, Info], None] | None]:
+) -> Iterator[Callable[[int, float, Info], None] | None]:
     """Show a bar with the ELBO and the column that gains least over knowing its own average."""
     if not verbose:
         yield None
@@ -734,10 +754,10 @@ def _progress(
     with progress.Progress(*parts, progress.TimeRemainingColumn(), "{task.fields[state]}", console=console) as bar:
         task = bar.add_task("training", total=epochs * n_networks, state="compiling")
 
-        def show(network: int, epoch: int, info: Info) -> None:
+        def show(network: int, epoch: float, info: Info) -> None:
             gains = gain(np.asarray(info.log_likelihood))
             worst = int(np.argmin(gains))
             state = f"ELBO {float(info.elbo):.2f}, worst column {names[worst]} ({gains[worst]:+.2f} nats)"
-            bar.update(task, completed=network * epochs + epoch + 1, state=escape(state))
+            bar.update(task, completed=round(network * epochs + epoch + 1, 2), state=escape(state))
 
         yield show

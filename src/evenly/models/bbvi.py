@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
+from itertools import repeat
 from typing import Any, ClassVar, NamedTuple
 
 import jax
@@ -228,6 +229,8 @@ class Model(ABC):
     """Whether it looks at `Data.inputs`; otherwise there need not be any."""
     by_cell: ClassVar[bool] = False
     """Whether it predicts each cell from the others, without variables of rows: then cells are drawn one by one."""
+    by_row: ClassVar[bool] = False
+    """Whether it has variables of rows, which must all be in memory; otherwise a table may come part by part."""
     second_decay: ClassVar[float] = 0.999
     """Of Adam's second moment."""
     weight_decay: ClassVar[float] = 0.0
@@ -400,7 +403,7 @@ N_JUDGED, PATIENCE = 20, 6
 def train(
     model: Model,
     layout: Layout,
-    data: Data,
+    data: Data | Iterator[Data],
     state: State,
     *,
     epochs: int,
@@ -409,6 +412,8 @@ def train(
     callback: Callable[[int, Info], bool | None] | None = None,
 ) -> tuple[State, History]:
     """Train for some epochs; several runs at once if data and state have a leading axis of runs.
+
+    Data that come part by part, all of one size, are visited one part an epoch; see `fit_model`.
 
     If the loss stops being finite, training goes back to the last finite state with half the learning rate, and warns
     once with the columns concerned. Ctrl-C (with a warning), or a callback that
@@ -421,13 +426,15 @@ def train(
     callback : function of (epoch, info), optional
         Called after each epoch.
     """
-    together = data.targets.ndim == 3
+    together = isinstance(data, Data) and data.targets.ndim == 3
     run = _compiled_together if together else _compiled
+    parts, unit = (repeat(data), "epochs") if isinstance(data, Data) else (data, "parts")
     infos: list[Info] = []
     halvings, concerned, ended, interrupted = 0, np.zeros(layout.n_columns, bool), "", False
     try:
         for epoch in range(epochs):
-            tried, info, finite = run(model, layout, batch_size, data, state)
+            part = next(parts)
+            tried, info, finite = run(model, layout, batch_size, part, state)
             while not (fine := np.asarray(finite)).all() and halvings < MOST_HALVINGS:
                 halvings += 1
                 bad = ~fine.reshape(-1, layout.n_columns)
@@ -435,9 +442,9 @@ def train(
                 lost = jnp.asarray(bad.any(-1) if together else bad.any())
                 rate = jnp.where(lost, 0.5 * state.learning_rate, state.learning_rate)
                 state = state._replace(learning_rate=rate)
-                tried, info, finite = run(model, layout, batch_size, data, state)
+                tried, info, finite = run(model, layout, batch_size, part, state)
             if not np.asarray(finite).all():
-                ended = f"; training ended after {epoch} of {epochs} epochs: lower the learning rate"
+                ended = f"; training ended after {epoch} of {epochs} {unit}: lower the learning rate"
                 break
             state = tried
             infos.append(info)
@@ -446,7 +453,7 @@ def train(
     except KeyboardInterrupt:
         interrupted = True
         warnings.warn(
-            f"interrupted: training ended after {len(infos)} of {epochs} epochs; what was learned so far is used",
+            f"interrupted: training ended after {len(infos)} of {epochs} {unit}; what was learned so far is used",
             EvenlyWarning,
             stacklevel=2,
         )
@@ -522,6 +529,14 @@ def normal_kl(mean: jax.Array, std: jax.Array) -> jax.Array:
 # --- for whoever has NumPy arrays and a seed ---------------------------------------------------------------------
 
 
+class Stream(NamedTuple):
+    """A table that comes part by part, without end: an epoch is `n_parts` of them, each of `n_steps` batches."""
+
+    parts: Iterator[Data]
+    n_parts: int
+    n_steps: int
+
+
 class Watched(NamedTuple):
     """What was seen at some points of a training: after how many epochs, each column's gradient norm and its change."""
 
@@ -540,26 +555,29 @@ def fit_model(
     epochs: int,
     batch_size: int = 1024,
     names: tuple[str, ...] | None = None,
-    callback: Callable[[int, Info], bool | None] | None = None,
+    callback: Callable[[float, Info], bool | None] | None = None,
     n_points: int | None = None,
     judge: Callable[[Any], float] | None = None,
     weights: Any = 1.0,
+    stream: Stream | None = None,
 ) -> tuple[Any, History, Watched]:
     """Train a model from the start, as `train` does; returns its shared parameters and what every epoch brought.
 
     With `n_points`, gradients are watched before the first epoch, and they and their changes at so many points, evenly
     spaced; with 0, the gradients before the first epoch alone. With `judge`, a score of shared parameters, it is asked
     at `N_JUDGED` points: the best ones are returned, and training ends when the last `PATIENCE` points brought nothing
-    better.
+    better. With `stream`, `data` are only some of the rows, to start from; the points lie between parts then, and the
+    callback gets fractions of epochs.
     """
     data = Data(*map(jnp.asarray, data))
-    n_rows = data.targets.shape[0]
-    size = min(batch_size, n_rows)
-    n_steps = float(max(1, epochs * -(-n_rows // size)))
+    size = min(batch_size, data.targets.shape[0])
+    per_epoch = stream.n_parts if stream else 1
+    n_steps = float(max(1, epochs * per_epoch * (stream.n_steps if stream else -(-data.targets.shape[0] // size))))
     state = start(model, layout, data, jax.random.key(seed), learning_rate, n_steps, weights)
     rows = jnp.arange(size)
     parts = n_points or (N_JUDGED if judge else 1)
-    stops = np.unique(np.linspace(0, epochs, parts + 1).round().astype(int)) if epochs else np.array([0, 0])
+    visits = epochs * per_epoch
+    stops = np.unique(np.linspace(0, visits, parts + 1).round().astype(int)) if visits else np.array([0, 0])
     seen, histories, scores, best = [], [], [], state.shared
     for at, until in zip(stops, [*stops[1:], None], strict=True):
         if n_points:
@@ -575,17 +593,34 @@ def fit_model(
         if until is None or int(state.epoch) < at:  # the end, or it was ended before
             break
 
-        def told(epoch: int, info: Info, first: int = at) -> bool | None:
-            return callback(first + epoch, info) if callback is not None else None
+        def told(visit: int, info: Info, first: int = at) -> bool | None:
+            epoch = first + visit if stream is None else (first + visit + 1) / per_epoch - 1.0
+            return callback(epoch, info) if callback is not None else None
 
         state, history = train(
-            model, layout, data, state, epochs=int(until - at), batch_size=batch_size, names=names, callback=told
+            model,
+            layout,
+            stream.parts if stream else data,
+            state,
+            epochs=int(until - at),
+            batch_size=batch_size,
+            names=names,
+            callback=told,
         )
         histories.append(history)
     elbo, gained, interrupted = zip(*histories, strict=True)
-    brought = History(np.concatenate(elbo), np.concatenate(gained), any(interrupted))
+    brought = History(
+        _by_epoch(np.concatenate(elbo), per_epoch), _by_epoch(np.concatenate(gained), per_epoch), any(interrupted)
+    )
     watched = Watched(stops[: len(seen)], *(np.array(part) for part in zip(*seen, strict=True))) if seen else None
     return best if judge else state.shared, brought, watched or Watched(*[np.zeros(0)] * 3)
+
+
+def _by_epoch(visits: np.ndarray, per_epoch: int) -> np.ndarray:
+    """Average what the parts of each epoch brought; the last epoch may lack some."""
+    if per_epoch == 1 or not len(visits):
+        return visits
+    return np.stack([visits[at : at + per_epoch].mean(0) for at in range(0, len(visits), per_epoch)])
 
 
 @partial(jax.jit, static_argnums=(0, 1, 5))

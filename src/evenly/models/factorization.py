@@ -24,6 +24,7 @@ class Factorization(Model):
 
     latent_size: int = 6
     learning_rate: ClassVar[float] = 1e-2
+    by_row: ClassVar[bool] = True
     inference_steps: int = 200
 
     @classmethod

@@ -26,6 +26,7 @@ class Mixture(Model):
 
     n_clusters: int = 10
     learning_rate: ClassVar[float] = 1e-3
+    by_row: ClassVar[bool] = True
 
     @classmethod
     def of_size(cls, n_rows: int, n_columns: int, sizes: Mapping[str, int]) -> Mixture:

@@ -1,0 +1,175 @@
+"""Parquet files as one table that need not fit into memory: its rows in pieces, in order or by shuffled row groups."""
+
+from __future__ import annotations
+
+import glob
+from collections import deque
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from evenly._support import TableError, require
+from evenly.tables import refuse_duplicates
+
+PIECE = 1 << 14
+"""Rows read at once: of a row group, however large, no more are decoded."""
+SIDE_BY_SIDE = 8
+"""Row groups that are read in turns when shuffled: tables are often sorted, and so few neighbours come together."""
+
+
+class RowGroup(NamedTuple):
+    """A row group of one of the files, and the place of its first row in the table."""
+
+    file: int
+    number: int
+    first: int
+
+
+class Piece(NamedTuple):
+    """Some rows that follow each other, and the place of the first one in the table."""
+
+    first: int
+    frame: Any
+    """A Polars frame."""
+
+
+@dataclass(frozen=True)
+class Parquet:
+    """One or several Parquet files of the same columns, seen as one table."""
+
+    files: tuple[Path, ...]
+    names: tuple[str, ...]
+    n_rows: int
+    groups: tuple[RowGroup, ...] = field(repr=False)
+    metadata: tuple[Any, ...] = field(repr=False)
+    """What pyarrow has read of each file's end."""
+
+    def scan(self) -> Any:
+        """Return a lazy frame of Polars."""
+        return require("polars", "tool").scan_parquet(list(self.files), glob=False, hive_partitioning=False)
+
+    def read(self) -> Any:
+        """Return the whole table as a Polars frame."""
+        with _readable(self.files[0]):
+            return self.scan().collect()
+
+    def pieces(self, names: Sequence[str]) -> Iterator[Piece]:
+        """Go through all rows in order."""
+        for group in self.groups:
+            yield from self._pieces_of(group, names)
+
+    def shuffled(self, names: Sequence[str], rng: np.random.Generator) -> Iterator[Piece]:
+        """Go through all rows, row groups in random order and some of them side by side, piece by piece in turns."""
+        order = rng.permutation(len(self.groups))
+        waiting = (self._pieces_of(self.groups[i], names) for i in order)
+        turns = deque(islice(waiting, SIDE_BY_SIDE))
+        while turns:
+            one = turns.popleft()
+            piece = next(one, None)
+            if piece is None:
+                turns.extend(islice(waiting, 1))
+            else:
+                turns.append(one)
+                yield piece
+
+    def _pieces_of(self, group: RowGroup, names: Sequence[str]) -> Iterator[Piece]:
+        pl, parquet = require("polars", "tool"), require("pyarrow.parquet", "engines")
+        path, at = self.files[group.file], group.first
+        with _readable(path), parquet.ParquetFile(path, metadata=self.metadata[group.file]) as file:
+            for batch in file.iter_batches(PIECE, [group.number], columns=list(names)):
+                if len(batch):
+                    yield Piece(at, pl.from_arrow(batch).select(names))
+                at += len(batch)
+
+
+def open_parquet(source: str | Path) -> Parquet:
+    """Open a Parquet file, a pattern such as `data/*.parquet`, or all Parquet files in a folder, as one table.
+
+    Only the ends of the files are read, which say what the columns and row groups are.
+
+    Raises
+    ------
+    TableError
+        If there is no such file, one is no Parquet, or they have not the same columns; the message names the file.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import polars as pl
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     for k in range(2):
+    ...         pl.DataFrame({"x": [1.0, 2.0], "y": ["a", None]}).write_parquet(f"{folder}/part{k}.parquet")
+    ...     table = open_parquet(folder)
+    >>> table.names, table.n_rows, [path.name for path in table.files]
+    (('x', 'y'), 4, ['part0.parquet', 'part1.parquet'])
+    """
+    parquet = require("pyarrow.parquet", "engines")
+    files = _find(source)
+    groups, metadata, n_rows, first = [], [], 0, None
+    for number, path in enumerate(files):
+        with _readable(path), parquet.ParquetFile(path) as file:
+            schema, known = file.schema_arrow, file.metadata
+        refuse_duplicates(schema.names)
+        first = schema if first is None else first
+        _check_alike(files[0], first, path, schema)
+        metadata.append(known)
+        for i in range(known.num_row_groups):
+            groups.append(RowGroup(number, i, n_rows))
+            n_rows += known.row_group(i).num_rows
+    assert first is not None
+    if not n_rows or not first.names:
+        raise TableError(f"{source} with {n_rows} rows and {len(first.names)} columns", "expected at least 1 of each")
+    return Parquet(tuple(files), tuple(first.names), n_rows, tuple(groups), tuple(metadata))
+
+
+def _find(source: str | Path) -> list[Path]:
+    path = Path(source)
+    if path.is_dir():
+        found = sorted(one for one in path.rglob("*") if one.suffix.lower() in (".parquet", ".pq") and one.is_file())
+        if not found:
+            raise TableError(
+                f"the folder {source} without a Parquet file", "expected some", "their names end in .parquet"
+            )
+        return found
+    if path.exists():
+        return [path]
+    found = sorted(Path(one) for one in glob.glob(str(source), recursive=True) if Path(one).is_file())
+    if not found:
+        raise TableError(f"no file {source}", "expected one or several of Parquet", "check the spelling")
+    return found
+
+
+def _check_alike(first: Path, expected: Any, path: Path, schema: Any) -> None:
+    """Refuse a file whose columns are not those of the first one."""
+    if schema.equals(expected):
+        return
+    for name in expected.names:
+        if name not in schema.names:
+            raise TableError(f"no such column in {path}", f"{first} has it", "add it, with missing cells", column=name)
+        own, wanted = schema.field(name).type, expected.field(name).type
+        if own != wanted:
+            hint = "write all files with the same types"
+            raise TableError(f"the type {own} in {path}", f"{first} has {wanted}", hint, column=name)
+    for name in schema.names:
+        if name not in expected.names:
+            raise TableError(f"it in {path}", f"{first} has no such column", "leave it out", column=name)
+    if schema.names != expected.names:
+        raise TableError(f"another order of columns in {path}", f"expected that of {first}")
+
+
+@contextmanager
+def _readable(path: Path) -> Iterator[None]:
+    """Turn whatever goes wrong with a file into one clear error."""
+    arrow, polars = require("pyarrow", "engines").ArrowException, require("polars", "tool").exceptions.PolarsError
+    try:
+        yield
+    except TableError:
+        raise
+    except (OSError, arrow, polars) as error:
+        message = " ".join(str(getattr(error, "strerror", None) or error).partition("\n")[0].split()).rstrip(".")
+        raise TableError(f"{path}: {message}", "expected a whole and sound Parquet file") from error
