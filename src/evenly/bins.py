@@ -66,15 +66,15 @@ class Bins:
 
     def means(self, probabilities: Floats) -> Floats:
         """Return the mean of each distribution (bins along the last axis)."""
-        return np.asarray(probabilities @ self._arrays[2])
+        return _products(probabilities, self._arrays[2])
 
     def stds(self, probabilities: Floats) -> Floats:
         """Return the standard deviation of each distribution."""
         low, high, mean, _ = self._arrays
         unit = max(float(np.abs(low[0])), float(np.abs(high[-1])), 1e-300)
         inside = (self._widths / unit) ** 2 / 12.0
-        second = probabilities @ ((mean / unit) ** 2 + inside)
-        return np.asarray(unit * np.sqrt(np.maximum(second - (probabilities @ (mean / unit)) ** 2, 0.0)))
+        second = _products(probabilities, (mean / unit) ** 2 + inside)
+        return np.asarray(unit * np.sqrt(np.maximum(second - _products(probabilities, mean / unit) ** 2, 0.0)))
 
     def quantiles(self, probabilities: Floats, level: float | Floats) -> Floats:
         """Return the quantile of each distribution; a level for all, or one for each.
@@ -124,6 +124,11 @@ class Bins:
         widths = self._widths[at]
         found = np.log(np.maximum(own, 1e-12)) - np.log(np.where(widths > 0.0, widths, 1.0))
         return np.where(gone, np.nan, found)
+
+
+def _products(rows: Floats, weights: Floats) -> Floats:
+    """Return the weighted sum of each row; unlike `@`, whose rounding goes by the number of rows around it."""
+    return np.asarray((rows * weights).sum(-1))
 
 
 def make_bins(values: npt.NDArray[np.float64], n_quantiles: int = N_QUANTILES, n_widths: int = N_WIDTHS) -> Bins:

@@ -13,8 +13,10 @@ import sys
 import tempfile
 import warnings
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
@@ -376,6 +378,60 @@ def write_table(table: Any, target: str | Path, *, form: str | None = None) -> N
             return
         with replacing(_real(path)) as temporary, temporary.open("wb") as file:
             _write(frame, file, wanted)
+
+
+def write_parts(tables: Iterable[Any], target: str | Path, *, form: str | None = None) -> None:
+    """Write a table that comes part by part to a file, all or nothing; no more than a part is in memory.
+
+    Parameters
+    ----------
+    tables : iterable of dataframes
+        The parts, from top to bottom: of the same columns, and at least one.
+    target, form
+        As in `write_table`, but for standard output and for text that is compressed by zstd.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_parts((pl.DataFrame({"x": [k, None]}) for k in range(2)), f"{folder}/all.csv")
+    ...     (Path(folder) / "all.csv").read_text()
+    'x\n0\n\n1\n\n'
+    """
+    wanted = parse_form(form) if form else form_of(target)
+    if _is_standard(target) or wanted.compression == "zst":
+        got = "standard output" if _is_standard(target) else f"the format {str(wanted)!r}"
+        raise TableError(f"{got} for a table part by part", "expected a file", "write .parquet, .csv or .csv.gz")
+    check_writable(target, form=form)
+    frames = (_writable(_as_polars(table), wanted) for table in tables)
+    with (
+        _clear(f"{target}, which could not be written", "expected room and the right to; an old file is unchanged"),
+        replacing(_real(Path(target))) as temporary,
+        temporary.open("wb") as file,
+        _compressing(file, wanted.compression) as out,
+    ):
+        _WRITE_PARTS[wanted.name](frames, out)
+
+
+def _write_texts(frames: Iterator[Any], file: IO[bytes], form: str) -> None:
+    for number, frame in enumerate(frames):
+        header = {"include_header": not number} if form != "jsonl" else {}
+        _WRITE[form](frame, file, **header)
+
+
+def _write_binaries(frames: Iterator[Any], file: IO[bytes], writer: Callable[..., Any]) -> None:
+    first = next(frames).to_arrow()
+    with writer(file, first.schema) as out:
+        for part in chain([first], (frame.to_arrow() for frame in frames)):
+            out.write_table(part)
+
+
+_WRITE_PARTS: dict[str, Callable[[Iterator[Any], IO[bytes]], None]] = {
+    **{form: partial(_write_texts, form=form) for form in TEXT_FORMATS},
+    "parquet": lambda frames, file: _write_binaries(frames, file, require("pyarrow.parquet", "engines").ParquetWriter),
+    "arrow": lambda frames, file: _write_binaries(frames, file, require("pyarrow", "engines").ipc.new_file),
+    "arrows": lambda frames, file: _write_binaries(frames, file, require("pyarrow", "engines").ipc.new_stream),
+}
 
 
 def _real(path: Path) -> Path:

@@ -94,7 +94,7 @@ def learn(
         Called after each epoch.
     feed : function of (network, held-out cells), optional
         Gives each network the stream of a table that is too large to be here: then the data and values are those of
-        some of its rows, and twins are not looked for.
+        some of its rows, from which cells are held out and among which twins are looked for.
     """
     networks: list[Any] = []
     held: list[Flags] = []
@@ -117,7 +117,7 @@ def learn(
     predicted = [_predict_held(model, layout, data, *one) for one in zip(held, networks, strict=False)]
     chosen = _settle_all(layout, columns, parts, values, predicted)
     memory = None
-    if held and feed is None:
+    if held:
         rng = np.random.default_rng((seed, n_networks))
         chosen = _believe_all(layout, columns, chosen, values, held[0], predicted[0], rng)
         if any(part.belief for part in chosen):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import glob
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import islice
@@ -18,6 +18,8 @@ from evenly.tables import refuse_duplicates
 
 PIECE = 1 << 14
 """Rows read at once: of a row group, however large, no more are decoded."""
+BATCH = 1 << 16
+"""Rows that are imputed and written at once: a row group of what is written."""
 SIDE_BY_SIDE = 8
 """Row groups that are read in turns when shuffled: tables are often sorted, and so few neighbours come together."""
 
@@ -63,6 +65,27 @@ class Parquet:
         for group in self.groups:
             yield from self._pieces_of(group, names)
 
+    def batches(self, names: Sequence[str], cut: Callable[[Any], int] = len) -> Iterator[Any]:
+        """Go through all rows in order, in larger frames.
+
+        Parameters
+        ----------
+        cut : function of a frame
+            How many of its rows are to go together, at least one; the others come with the next frame.
+        """
+        pl = require("polars", "tool")
+        some, n = [], 0
+        for piece in self.pieces(names):
+            some.append(piece.frame)
+            n += len(piece.frame)
+            if n >= BATCH:
+                frame = pl.concat(some)
+                at = cut(frame)
+                yield frame[:at]
+                some, n = [frame[at:]], n - at
+        if n:
+            yield pl.concat(some)
+
     def shuffled(self, names: Sequence[str], rng: np.random.Generator) -> Iterator[Piece]:
         """Go through all rows, row groups in random order and some of them side by side, piece by piece in turns."""
         order = rng.permutation(len(self.groups))
@@ -72,7 +95,7 @@ class Parquet:
             one = turns.popleft()
             piece = next(one, None)
             if piece is None:
-                turns.extend(islice(waiting, 1))
+                turns.extendleft(islice(waiting, 1))  # the next one takes its turn
             else:
                 turns.append(one)
                 yield piece
