@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from contextlib import closing
 from dataclasses import replace
 from itertools import islice
@@ -12,7 +13,18 @@ import polars as pl
 import polars.testing
 import pytest
 
-from evenly import EvenlyWarning, Imputer, LipschitzScaler, TableError, parquet, read_table, streaming, write_table
+from evenly import (
+    EvenlyWarning,
+    Imputer,
+    LipschitzScaler,
+    TableError,
+    Trial,
+    parquet,
+    read_table,
+    streaming,
+    write_table,
+)
+from evenly.cli import main
 from evenly.features import arrange, describe, lay_out
 from evenly.formats import write_parts
 from evenly.models.bbvi import Stream, fit_model
@@ -29,9 +41,10 @@ TINY = {"model": "vae", "method": "std-none", "hidden_size": 4, "random_state": 
 def small_limits():
     """Tables of some thousand rows are streamed, in several pools."""
     with pytest.MonkeyPatch.context() as patch:
-        for name, value in (("MOST_IN_MEMORY", 1_000), ("SAMPLE", 4_000), ("POOL", 1_500), ("N_STEPS", 4)):
+        for name, value in (("POOL", 1_500), ("N_STEPS", 4)):
             patch.setattr(streaming, name, value)
-        for name, value in (("PIECE", 200), ("BATCH", 900), ("SIDE_BY_SIDE", 3)):
+        reading = {"MOST_IN_MEMORY": 1_000, "SAMPLE": 4_000, "PIECE": 200, "BATCH": 900, "SIDE_BY_SIDE": 3}
+        for name, value in reading.items():
             patch.setattr(parquet, name, value)
         patch.setattr("evenly.imputer.CHUNK", 256)
         yield
@@ -298,7 +311,7 @@ def test_what_is_made_ahead_ends_with_whoever_reads_it():
 
 
 def test_a_sample_knows_the_extremes_and_every_class(tmp_path, monkeypatch):
-    monkeypatch.setattr(streaming, "SAMPLE", 50)
+    monkeypatch.setattr(parquet, "SAMPLE", 50)
     n = 3_000
     rng = np.random.default_rng(0)
     rare = pl.DataFrame(
@@ -443,3 +456,58 @@ def test_an_empty_file_among_others_and_folders_in_folders(tmp_path):
     assert [path.name for path in found.files] == ["none.parquet", "some.pq"]
     assert pl.concat(found.batches(found.names)).equals(TABLE)
     assert pl.concat([piece.frame for piece in found.shuffled(found.names, np.random.default_rng(0))]).height == N
+
+
+# --- the command line -----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def evenly(monkeypatch, capsys):
+    """The command, in this process: what was compiled serves again."""
+
+    def run(*arguments: object) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["evenly", *map(str, arguments)])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        told = capsys.readouterr()
+        return int(ended.value.code or 0), told.out, told.err
+
+    return run
+
+
+def test_the_command_fills_files_and_a_saved_imputer_does_the_same(evenly, plain_files, plain, tmp_path, monkeypatch):
+    monkeypatch.setattr(parquet, "SAMPLE", 300)
+    tried = []
+    trial = Trial((), 0.1, "vae", "std-none", 0.0)
+    monkeypatch.setattr("evenly.trial.try_imputer", lambda imputer, table, **how: tried.append(table) or trial)
+    vae = ("--model", "vae", "--method", "std-none", "--epochs", 1)
+    code, out, err = evenly("impute", plain_files, "-o", tmp_path / "full.parquet", "--save", tmp_path / "saved", *vae)
+    assert (code, "warning" in err) == (0, False)
+    assert "Honest error on the 10% of known cells" in " ".join(out.split())
+    assert [len(table) for table in tried] == [300]
+    assert tried[0].join(plain, on=plain.columns, how="anti", nulls_equal=True).is_empty()
+    full = pl.read_parquet(tmp_path / "full.parquet")
+    assert full.equals(Imputer.load(tmp_path / "saved").transform(plain))
+    assert not full["y"].has_nulls()
+    folder = Path(plain_files).parent
+    assert evenly("impute", folder, "-o", tmp_path / "again.parquet", "--load", tmp_path / "saved", "-q") == (0, "", "")
+    assert pl.read_parquet(tmp_path / "again.parquet").equals(full)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("-o", "-"), "got -o - for Parquet files that are read piece by piece"),
+        (("-o", "full.csv", "--samples", 2), "got --samples for Parquet files"),
+        (("-o", "full.csv", "--report", "report.html"), "got --report for Parquet files"),
+        (("-o", "full.csv", "--model", "mixture", "--share", 0), "choose 'masked' or 'vae'"),
+    ],
+)
+def test_what_the_command_cannot_do_with_files_is_one_line(
+    evenly, plain_files, options, message, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    code, out, err = evenly("impute", plain_files, *options)
+    assert (code, out, len(err.splitlines())) == (2, "", 1)
+    assert message in err
+    assert not list(tmp_path.iterdir())

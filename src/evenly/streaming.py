@@ -25,11 +25,6 @@ from evenly.tables import Floats, TableColumn, as_column, open_table
 Flags = npt.NDArray[np.bool_]
 Item = TypeVar("Item")
 
-MOST_IN_MEMORY = 500_000
-"""Rows up to which a table is simply read: of a hundred columns, in double precision, 400 MB."""
-SAMPLE = 200_000
-"""Rows that a streamed table is described by: ranks of quantiles are good to 0.1 %, and 2,000 cells of a column that
-has at least a hundredth of its cells can be held out."""
 POOL = 1 << 17
 """Rows that are shuffled together. With the pool that is being read, twice as many are in memory."""
 N_STEPS = 32
@@ -71,7 +66,7 @@ def open_source(table: Any, estimator: str) -> Source:
     """Open a dataframe, an array, or the path of Parquet files, which are read if they have few rows."""
     if isinstance(table, (str, Path)):
         files = open_parquet(table)
-        if files.n_rows > MOST_IN_MEMORY:
+        if files.large:
             return Source(files.scan(), files.n_rows, [], files)
         table = files.read()
     opened = open_table(table, estimator=estimator)
@@ -93,7 +88,7 @@ def draw_sample(source: Parquet, columns: Sequence[FittedColumn], rng: np.random
     Each column's smallest and largest number, one that is not whole, and a cell of each class: then what is seen of
     the sample, its range and its classes, holds for the whole table.
     """
-    chosen = np.sort(rng.choice(source.n_rows, min(SAMPLE, source.n_rows), replace=False))
+    chosen = source.choose(rng)
     used = [j for j, one in enumerate(columns) if one.features]
     values: list[Floats | None] = [None] * len(columns)
     if not used:

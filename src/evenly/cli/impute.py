@@ -69,11 +69,14 @@ def impute(
     """Fill the missing cells of a table, after an honest estimate of the error of each column.
 
     For the estimate a share of the known cells is hidden, imputed and scored; --share 0 leaves it out.
+    A folder of Parquet files, a pattern such as 'data/*.parquet' and a Parquet file of many rows need not fit into
+    memory; the estimate is made on a sample of their rows then.
 
     Example: evenly impute survey.csv -o full.csv --report report.html
     """
     require_later("jax", "models")
     from evenly.formats import write_table
+    from evenly.parquet import is_dataset
 
     check_models([model], [method])
     choice([estimate], ("mean", "median", "mode"), "estimate")
@@ -86,10 +89,13 @@ def impute(
     if load is not None and fits:
         raise TableError("--load and an option of fitting", "expected one of them", "a saved imputer is fitted already")
     spoken = not (quiet or as_json or out == "-")
+    files = table if form is None and is_dataset(table) else None
+    if files is not None:
+        refuse_for_files(samples=samples, report=report, out=out)
     with warnings_told():
         fitted = load_imputer(load) if load is not None else None
-        opened = read(table, form)
-        check_cells(opened, {"schema": fitted.schema_} if fitted else settings)
+        opened = read(table, form) if files is None else read_some(files, seed)
+        check_cells(opened, {"schema": fitted.schema_} if fitted else settings, filled=files is None)
         learned = (
             Learned(fitted)
             if fitted
@@ -101,10 +107,14 @@ def impute(
                 spoken=spoken,
                 bar=not (quiet or as_json),
                 balance=report is not None,
+                files=files,
             )
         )
-        full = learned.imputer.transform(opened)
-        write_table(full, out, form=to)
+        if files is not None:
+            learned.imputer.transform_file(files, out, form=to)
+        else:
+            full = learned.imputer.transform(opened)
+            write_table(full, out, form=to)
         if save is not None:
             with writing(save, "folder"):
                 learned.imputer.save(save)
@@ -186,8 +196,12 @@ def learn(
     spoken: bool,
     bar: bool,
     balance: bool,
+    files: str | None = None,
 ) -> Learned:
-    """Estimate the error of an imputer, diagnose the table if asked to, and fit the imputer to all of it."""
+    """Estimate the error of an imputer, diagnose the table if asked to, and fit the imputer to all of it.
+
+    Of Parquet `files`, the table is a sample; the imputer is fitted to the files.
+    """
     from evenly.balance import diagnose
     from evenly.imputer import Imputer
 
@@ -203,7 +217,24 @@ def learn(
     )
     trial = estimate_error(imputer, opened, share, seed, spoken)
     diagnosis = diagnose(opened, random_state=seed, verbose=int(bar), **settings) if balance else None
-    return Learned(imputer.fit(opened), trial, diagnosis)
+    return Learned(imputer.fit(opened if files is None else files), trial, diagnosis)
+
+
+def refuse_for_files(*, samples: int, report: Path | None, out: str) -> None:
+    """Refuse what needs the whole table in memory."""
+    given = {"--samples": samples, "--report": report is not None, "-o -": out == "-"}
+    for name, asked in given.items():
+        if asked:
+            raise TableError(
+                f"{name} for Parquet files that are read piece by piece", "expected one table in memory", "leave it out"
+            )
+
+
+def read_some(files: str, seed: int) -> Any:
+    """Read a sample of the rows of Parquet files."""
+    from evenly.parquet import open_parquet
+
+    return open_parquet(files).sample(seed)
 
 
 def write_page(path: Path, opened: Any, full: Any, learned: Learned, seed: int, *, title: str) -> None:
