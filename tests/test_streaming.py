@@ -29,7 +29,7 @@ from evenly.features import arrange, describe, lay_out
 from evenly.formats import write_parts
 from evenly.models.bbvi import Stream, fit_model
 from evenly.models.vae import VAE
-from evenly.parquet import Parquet, open_parquet
+from evenly.parquet import Parquet, is_dataset, open_parquet
 from evenly.streaming import Feed, ahead, draw_sample
 
 N = 6_000
@@ -445,6 +445,18 @@ def test_what_is_no_table_is_a_clear_error(tmp_path):
     TABLE[:0].write_parquet(tmp_path / "empty.parquet")
     with pytest.raises(TableError, match=r"empty\.parquet with 0 rows and 6 columns"):
         Imputer().fit(tmp_path / "empty.parquet")
+
+
+def test_folders_patterns_and_large_files_are_read_piece_by_piece(files, plain, tmp_path):
+    (tmp_path / "broken.parquet").write_text("PAR1 and no more")
+    plain[:500].write_parquet(tmp_path / "few.parquet")
+    plain.write_parquet(tmp_path / "many.parquet")
+    plain.write_csv(tmp_path / "many.csv")
+    large = [is_dataset(one) for one in (tmp_path, files, tmp_path / "many.parquet")]
+    others = [
+        is_dataset(tmp_path / one) for one in ("few.parquet", "broken.parquet", "many.csv", "absent.parquet", "*")
+    ]
+    assert (large, others) == ([True] * 3, [False] * 5)
 
 
 def test_an_empty_file_among_others_and_folders_in_folders(tmp_path):

@@ -185,8 +185,17 @@ def is_dataset(source: str | Path) -> bool:
     if path.is_dir():
         return True
     if path.is_file():
-        return _named_parquet(path) and open_parquet(path).large
+        return _named_parquet(path) and _count_rows(path) > MOST_IN_MEMORY
     return _named_parquet(path) and glob.has_magic(str(source))
+
+
+def _count_rows(path: Path) -> int:
+    """Return how many rows a Parquet file has; 0 if it is none, which whoever reads it will say."""
+    pl = require("polars", "tool")
+    try:
+        return int(pl.scan_parquet(path, glob=False).select(pl.len()).collect().item())
+    except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException):
+        return 0
 
 
 def _named_parquet(path: Path) -> bool:
