@@ -8,6 +8,7 @@ from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
+import joblib
 import numpy as np
 import polars as pl
 import polars.testing
@@ -523,3 +524,24 @@ def test_what_the_command_cannot_do_with_files_is_one_line(
     assert (code, out, len(err.splitlines())) == (2, "", 1)
     assert message in err
     assert not list(tmp_path.iterdir())
+
+
+# --- clusters -------------------------------------------------------------------------------------------------
+
+
+def test_networks_are_trained_on_a_dask_cluster_to_the_same_bytes(plain):
+    distributed = pytest.importorskip("distributed")
+    settings = {"epochs": 1, "hidden_size": 4, "n_networks": 2, "random_state": 0}
+    here = Imputer(**settings).fit(plain[:300])
+    with (
+        distributed.LocalCluster(
+            n_workers=1, threads_per_worker=2, processes=True, dashboard_address=None, silence_logs=50
+        ) as cluster,
+        distributed.Client(cluster) as client,
+        joblib.parallel_config(backend="dask"),
+    ):
+        there = Imputer(**settings).fit(plain[:300])
+        busy = client.run(lambda: "evenly.models.bbvi" in sys.modules)
+    assert list(busy.values()) == [True]
+    assert there.transform(plain[:300]).equals(here.transform(plain[:300]))
+    assert there.history_["elbo"].tolist() == here.history_["elbo"].tolist()

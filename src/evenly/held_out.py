@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from evenly._support import require
 from evenly.bins import Bins
 from evenly.features import Part, estimate_part, mix_twins, recover_part
 from evenly.likelihoods import UNIT_NORMAL
@@ -34,6 +35,7 @@ from evenly.tables import Floats
 from evenly.twins import BELIEFS, Belief, Memory, Twins, find_twins, remember, weigh
 
 Flags = npt.NDArray[np.bool_]
+Feeding = Callable[[int, Flags | None], AbstractContextManager[Stream]]
 
 SHARE, SMALL_SHARE, SMALL = 0.05, 0.1, 2_000
 """The share of a column's observed cells that is held out, and that of a table with few rows."""
@@ -80,9 +82,11 @@ def learn(
     n_networks: int,
     seed: int,
     told: Callable[[int, float, Info], Any] | None = None,
-    feed: Callable[[int, Flags | None], AbstractContextManager[Stream]] | None = None,
+    feed: Feeding | None = None,
 ) -> Learned:
     """Train one or several networks; those that predict cell by cell, with other cells held out each.
+
+    One after the other in this process, unless `joblib.parallel_config` names a cluster or several jobs.
 
     Parameters
     ----------
@@ -96,24 +100,17 @@ def learn(
         Gives each network the stream of a table that is too large to be here: then the data and values are those of
         some of its rows, from which cells are held out and among which twins are looked for.
     """
-    networks: list[Any] = []
-    held: list[Flags] = []
-    first: tuple[History, Watched] | None = None
-    for i in range(n_networks):
-        judge, shown = None, data
-        if model.by_cell:
-            held.append(hold_out(data.mask[:, layout.first_features], np.random.default_rng((seed, i))))
-            shown = data._replace(mask=data.mask & ~held[i][:, np.array(layout.columns)])
-            judge = make_judge(model, layout, shown, held[i])
-        with nullcontext() if feed is None else feed(i, held[i] if held else None) as stream:
-            shared, history, watched = fit(
-                data=shown, seed=seed + i, judge=judge, callback=told and partial(told, i), stream=stream
-            )
-        networks.append(shared)
-        first = first or (history, watched)
-        if history.interrupted:
-            break
-    assert first is not None
+    joblib = require("joblib", "models")
+    train = partial(_train, fit, model, layout, data, seed)
+    if n_networks > 1 and feed is None and joblib.effective_n_jobs(None) > 1:
+        trained = joblib.Parallel()(joblib.delayed(train)(i) for i in range(n_networks))
+    else:
+        trained = []
+        for i in range(n_networks):
+            trained.append(train(i, told=told and partial(told, i), feed=feed))
+            if trained[-1].history.interrupted:
+                break
+    networks, held = [one.shared for one in trained], [one.held for one in trained if one.held is not None]
     predicted = [_predict_held(model, layout, data, *one) for one in zip(held, networks, strict=False)]
     chosen = _settle_all(layout, columns, parts, values, predicted)
     memory = None
@@ -122,7 +119,36 @@ def learn(
         chosen = _believe_all(layout, columns, chosen, values, held[0], predicted[0], rng)
         if any(part.belief for part in chosen):
             memory = remember_table(columns, chosen, values, rng)
-    return Learned(networks, chosen, *first, memory)
+    return Learned(networks, chosen, trained[0].history, trained[0].watched, memory)
+
+
+class _Trained(NamedTuple):
+    """One network: the cells held out from it, its shared parameters, and how its training went."""
+
+    held: Flags | None
+    shared: Any
+    history: History
+    watched: Watched
+
+
+def _train(
+    fit: Callable[..., tuple[Any, History, Watched]],
+    model: Model,
+    layout: Layout,
+    data: Data,
+    seed: int,
+    i: int,
+    told: Callable[[float, Info], Any] | None = None,
+    feed: Feeding | None = None,
+) -> _Trained:
+    """Train the i-th network; a function of its arguments alone, which may run on another machine."""
+    judge, shown, held = None, data, None
+    if model.by_cell:
+        held = hold_out(data.mask[:, layout.first_features], np.random.default_rng((seed, i)))
+        shown = data._replace(mask=data.mask & ~held[:, np.array(layout.columns)])
+        judge = make_judge(model, layout, shown, held)
+    with nullcontext() if feed is None else feed(i, held) as stream:
+        return _Trained(held, *fit(data=shown, seed=seed + i, judge=judge, callback=told, stream=stream))
 
 
 def remember_table(
@@ -270,7 +296,9 @@ def make_judge(model: Model, layout: Layout, data: Data, held: Flags) -> Callabl
     too sure of themselves before its mean is learned, which `settle` undoes.
     """
     again = [layout.columns[f] == layout.columns[f - 1] for f in range(layout.n_features)]
-    after = [f > 0 and again[f] and layout.likelihoods[f - 1] is UNIT_NORMAL for f in range(layout.n_features)]
+    after = [
+        f > 0 and again[f] and layout.likelihoods[f - 1].name == UNIT_NORMAL.name for f in range(layout.n_features)
+    ]
     rows = np.flatnonzero(held.any(1))
     if not len(rows):
         return None
