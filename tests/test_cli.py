@@ -69,7 +69,7 @@ def test_a_folder_that_cannot_be_made_ends_in_one_line_before_any_work(out, tmp_
 @pytest.mark.parametrize("package", ["typer", "rich", "plotly"])
 def test_a_missing_extra_names_the_line_that_installs_it(package, tmp_path):
     done = evenly("demo", "--out", str(tmp_path / "out"), block=package)
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert done.stdout == ""
     assert not (tmp_path / "out").exists()
     assert (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +13,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from evenly import read_table, write_table
+from evenly import LipschitzScaler, read_table, write_table
 
 MAIN = "import sys; from evenly.cli import main; sys.argv[0] = 'evenly'; main()"
 FORMATS = ["csv", "tsv", "parquet", "arrow", "feather", "jsonl", "csv.gz", "csv.zst", "jsonl.gz"]
@@ -29,7 +30,9 @@ def environment(tmp_path_factory):
 
 @pytest.fixture
 def evenly(environment, tmp_path):
-    def run(*arguments: object, given: bytes = b"", limit: int | None = None) -> subprocess.CompletedProcess[str]:
+    def run(
+        *arguments: object, given: bytes = b"", limit: int | None = None, modules: Path | None = None
+    ) -> subprocess.CompletedProcess[str]:
         # Set by a shell: between fork and exec, JAX, which other tests have loaded, would warn.
         small_disk = ["bash", "-c", f'ulimit -f {limit}; exec "$@"', "bash"] if limit else []
         done = subprocess.run(
@@ -38,7 +41,7 @@ def evenly(environment, tmp_path):
             capture_output=True,
             check=False,
             cwd=tmp_path,
-            env=environment,
+            env={**environment, **({"PYTHONPATH": f"{modules}:{environment['PYTHONPATH']}"} if modules else {})},
             timeout=300,
         )
         out, err = done.stdout.decode("utf-8", "replace"), done.stderr.decode()
@@ -330,3 +333,61 @@ def test_a_reader_that_stops_early_is_named(environment, table):
     assert "closed pipe" in done.stderr
     assert "Traceback" not in done.stderr
     assert done.stdout.startswith("size,")
+
+
+# --- many files, on an engine -------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def many(tmp_path):
+    """A folder of three Parquet files."""
+    folder = tmp_path / "data"
+    folder.mkdir()
+    for place in range(3):
+        survey(90)[30 * place : 30 * place + 30].write_parquet(folder / f"{place}.parquet")
+    return folder
+
+
+def test_several_files_are_scaled_as_one_table_is(evenly, many, tmp_path):
+    """In memory or on an engine, by position or by a key."""
+    survey(90).write_parquet(tmp_path / "whole.parquet")
+    kinds = ("--kind", "zip=ignore", "--kind", "people=count")
+    options = (*kinds, "--missing", "-999", "--seed", "5", "--save", "s/")
+    plain = json.loads(succeeded(evenly("scale", "data/*.parquet", "-o", "out/", *options, "--json")))
+    assert (plain["out"], plain["engine"], plain["n_features"]) == ("out/", "polars", 6)
+    succeeded(evenly("scale", "whole.parquet", "-o", "memory.parquet", "--load", "s/"))
+    assert pl.read_parquet(tmp_path / "out").equals(pl.read_parquet(tmp_path / "memory.parquet"))
+    keyed = ("-o", "one.parquet", "--load", "s/", "--engine", "duckdb", "--key", "people")
+    shown = succeeded(evenly("scale", "data/", *keyed))
+    assert shown == "6 features of 4 columns by lip-gamma on duckdb: one.parquet"
+    got = pl.read_parquet(tmp_path / "one.parquet")
+    expected = LipschitzScaler.load(tmp_path / "s").transform(survey(90), key="people")
+    np.testing.assert_allclose(got[:, :5].to_numpy(), expected[:, :5].to_numpy(), rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("nothing/*.parquet", "-o", "out/"), "the pattern 'nothing/*.parquet', which matches no file"),
+        (("data/", "-o", "out/", "--engine", "excel"), "the engine 'excel', but expected one of polars, duckdb"),
+        (("data/", "-o", "out/", "--engine", "duckdb"), "the package 'duckdb'. Install it with: pip install \"evenly"),
+        (("data/*", "-o", "out/"), "Column 'zip': got String in 0.parquet and no such column in 3.parquet"),
+        (("cut/", "-o", "out/"), "cut/cut.parquet'"),
+        (("data/0.parquet", "-o", "data/", "--engine", "polars"), "the folder 'data/', which is not empty"),
+        (("*.csv", "-o", "out/"), "an engine expects Parquet files"),
+        (("data/0.parquet", "-o", "out/", "--engine", "dask"), "--key"),
+        (("data/0.parquet", "-o", "out/", "--engine", "polars", "--to", "csv"), "--to"),
+    ],
+)
+def test_files_that_no_engine_can_take_are_refused_in_one_sentence(evenly, many, table, arguments, says, tmp_path):
+    table("csv")
+    if arguments[0] == "data/*":
+        survey().drop("zip").write_parquet(many / "3.parquet")
+    (tmp_path / "cut").mkdir()
+    (tmp_path / "cut" / "cut.parquet").write_bytes((many / "0.parquet").read_bytes()[:-9])
+    (tmp_path / "modules").mkdir()
+    (tmp_path / "modules" / "duckdb.py").write_text("raise ModuleNotFoundError('gone', name='duckdb')")
+    before = sorted(map(str, tmp_path.rglob("*")))
+    failed(evenly("scale", *arguments, modules=tmp_path / "modules"), says)
+    shutil.rmtree(tmp_path / "modules" / "__pycache__", ignore_errors=True)
+    assert sorted(map(str, tmp_path.rglob("*"))) == before

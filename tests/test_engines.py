@@ -23,7 +23,7 @@ import pytest
 from scipy import stats
 from scipy.special import betaincinv
 
-from evenly import Column, EvenlyWarning, LipschitzScaler, Schema, TableError, engines, lazy
+from evenly import Column, EvenlyWarning, LipschitzScaler, Schema, TableError, engines, lazy, scale_files
 from evenly.likelihoods import GAMMA
 from evenly.tricks import _PRIME, LEVEL_STEPS, MOST_NOISE, NOISE_A, NOISE_B, Feature, keyed_noise
 
@@ -451,6 +451,18 @@ def test_a_lazy_frame_is_refused_where_it_cannot_stay_lazy():
         scaler.inverse_transform(lazy)
     with pytest.raises(TableError, match="its output is a lazy frame too"):
         scaler.set_output(transform="pandas").transform(lazy)
+
+
+def test_spark_scales_files_to_files(spark, tmp_path: Path):
+    """In the active session; the other engines are tested with the bad input of `scale_files`."""
+    (tmp_path / "data").mkdir()
+    some = pl.from_pandas(table()[["id", "real", "count", "color"]])
+    for place, name in enumerate(["a.parquet", "b [1] {c}.parquet"]):
+        some[150 * place : 150 * place + 150].write_parquet(tmp_path / "data" / name)
+    scaler = LipschitzScaler("lip-none", kinds={"id": "ignore"})
+    scale_files(tmp_path / "data", tmp_path / "out", scaler, engine="spark")
+    assert_same_features(pl.read_parquet(tmp_path / "out"), scaler.transform(some).to_pandas())
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["data", "out"]
 
 
 def test_a_scaler_fitted_on_an_engine_is_saved_and_used_in_memory(fitted, tmp_path: Path):

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from evenly.plots import plot_smoothness
     from evenly.pooling import pool
     from evenly.report import make_report, write_report
+    from evenly.scaled_files import scale_files
     from evenly.scaler import LipschitzScaler
     from evenly.schema import Column, Schema, infer_schema
     from evenly.smoothness import ball_smoothness, smoothness_at
@@ -38,6 +39,7 @@ _ROOMS = {
     "plots": ("plot_smoothness",),
     "pooling": ("pool",),
     "report": ("make_report", "write_report"),
+    "scaled_files": ("scale_files",),
     "scaler": ("LipschitzScaler",),
     "schema": ("Column", "Schema", "infer_schema"),
     "smoothness": ("ball_smoothness", "smoothness_at"),
@@ -72,6 +74,7 @@ __all__ = [
     "plot_smoothness",
     "pool",
     "read_table",
+    "scale_files",
     "smoothness_at",
     "try_imputer",
     "write_report",

@@ -85,7 +85,7 @@ def _key(table: LazyTable, key: Any) -> nw.Expr:
         raise TableError(
             "a lazy frame, which has no row numbers,",
             "the noise of the Gamma trick expects a key to go by",
-            'name a column of whole numbers that tells rows apart: transform(frame, key="id"); '
+            'name a column of whole numbers that tells rows apart: transform(frame, key="id") or --key id; '
             "or choose a method without noise, such as lip-bern",
         )
     (column,), _ = select(table, [key])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -57,6 +58,30 @@ def replacing(path: str | Path) -> Iterator[Path]:
         os.replace(temporary, path)
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+@contextmanager
+def replacing_folder(path: str | Path) -> Iterator[Path]:
+    """Give a temporary folder to write to, which takes the place of none, or of an empty one, if nothing goes wrong.
+
+    Examples
+    --------
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with replacing_folder(Path(folder) / "out") as temporary:
+    ...         _ = (temporary / "a.txt").write_text("all of it")
+    ...     sorted(path.name for path in (Path(folder) / "out").iterdir())
+    ['a.txt']
+    """
+    path = Path(os.path.realpath(path))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        yield Path(temporary)
+        os.chmod(temporary, 0o777 & ~_umask())
+        os.replace(temporary, path)
+    except BaseException:
+        shutil.rmtree(temporary, ignore_errors=True)
         raise
 
 

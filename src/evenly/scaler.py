@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numbers
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import chain
@@ -101,11 +101,13 @@ class FittedColumn(NamedTuple):
         """Say what becomes of classes that fit did not see."""
         return f"column {self.column.name!r}: classes not seen in fit {what}: {list(unknown[:5])}"
 
-    def scale(self, values: Floats, seed: int | None, keys: npt.NDArray[np.int64] | None = None) -> list[Floats]:
+    def scale(
+        self, values: Floats, seed: int | None, keys: npt.NDArray[np.int64] | None = None, start: int = 0
+    ) -> list[Floats]:
         """Return the scaled features from values or codes; without a seed, with the mean of the noise."""
         prepared = prepare(self.column, values)
         return [
-            one.likelihood.scale_data(feature_values(one, prepared, seed, keys), fit.scale)
+            one.likelihood.scale_data(feature_values(one, prepared, seed, keys, start), fit.scale)
             for one, fit in zip(self.features, self.fits, strict=True)
         ]
 
@@ -543,11 +545,40 @@ class LipschitzScaler(TransformerMixin, BaseEstimator):  # type: ignore[misc]  #
         True
         """
         check_is_fitted(self, "schema_")
-        wanted = _get_output_config("transform", self)["dense"]
         lazy = open_lazy(X)
         if lazy is not None:
-            return self._transform_lazily(lazy, key, wanted)
-        opened = open_table(X)
+            return self._transform_lazily(lazy, key)
+        return self._transform_part(open_table(X), key, 0)
+
+    def transform_parts(self, parts: Iterable[Any], key: Any = None, start: int = 0) -> Iterator[Any]:
+        """Scale a table that comes in parts, one after another: together they are what `transform` gives of the whole.
+
+        Parameters
+        ----------
+        parts : iterable of tables
+            In memory, one at a time; rows are counted on from part to part, so that the noise is that of the whole.
+        key : column, optional
+            As for `transform`.
+        start : int
+            The position of the first row.
+
+        Examples
+        --------
+        >>> table = np.random.default_rng(0).poisson(3.0, (500, 2))
+        >>> scaler = LipschitzScaler(random_state=0).fit(table)
+        >>> parts = list(scaler.transform_parts([table[:7], table[7:]]))
+        >>> bool((np.concatenate(parts) == scaler.transform(table)).all())
+        True
+        """
+        check_is_fitted(self, "schema_")
+        for part in parts:
+            opened = open_table(part)
+            yield self._transform_part(opened, key, start)
+            start += opened.n_rows
+
+    def _transform_part(self, opened: Table, key: Any, start: int) -> Any:
+        """Scale a table in memory whose rows are counted from a start."""
+        wanted = _get_output_config("transform", self)["dense"]
         check_width(self, opened)
         cells, extra = select(opened, self._labels, by_position=self.container_ == "numpy")
         container = opened.container if wanted == "default" else wanted
@@ -562,15 +593,17 @@ class LipschitzScaler(TransformerMixin, BaseEstimator):  # type: ignore[misc]  #
             if unknown:
                 messages.append(fitted.unseen(unknown, "become missing"))
             # A column that is not scaled may still be the table's own memory, which is not ours to give away.
-            return [part if part.flags.owndata else part.copy() for part in fitted.scale(values, self.seed_, keys)]
+            scaled = fitted.scale(values, self.seed_, keys, start)
+            return [part if part.flags.owndata else part.copy() for part in scaled]
 
         results = map_columns(one, self.columns_, cells, n_rows=opened.n_rows)
         for message in messages:
-            warnings.warn(message, EvenlyWarning, stacklevel=2)
+            warnings.warn(message, EvenlyWarning, stacklevel=3)
         data = dict(zip(self.get_feature_names_out(), chain(*results), strict=True))
         return build_table(data, container, opened.native)
 
-    def _transform_lazily(self, table: LazyTable, key: Any, wanted: str) -> Any:
+    def _transform_lazily(self, table: LazyTable, key: Any) -> Any:
+        wanted = _get_output_config("transform", self)["dense"]
         if wanted != "default":
             raise TableError(
                 f"set_output(transform={wanted!r}) and a lazy frame", "its output is a lazy frame too", "collect it"

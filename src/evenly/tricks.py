@@ -229,11 +229,12 @@ def _noise_nodes() -> tuple[Floats, Floats]:
 
 
 def feature_values(
-    feature: Feature, values: Floats, seed: int | None, keys: npt.NDArray[np.int64] | None = None
+    feature: Feature, values: Floats, seed: int | None, keys: npt.NDArray[np.int64] | None = None, start: int = 0
 ) -> Floats:
     """Return the unscaled feature from the encoded column; missing cells stay NaN.
 
-    The Gamma trick adds noise by the row's place, or by its key; without a seed, the mean of the noise.
+    The Gamma trick adds noise by the row's place, the first being `start`, or by its key; without a seed, the mean of
+    the noise.
     """
     if feature.trick == "none":
         return values
@@ -242,7 +243,7 @@ def feature_values(
         return base
     if seed is None:
         return base + OFFSET + NOISE_MEAN
-    noise = draw_noise(seed, feature, len(values)) if keys is None else keyed_noise(seed, feature, keys)
+    noise = draw_noise(seed, feature, len(values), start) if keys is None else keyed_noise(seed, feature, keys)
     return base + OFFSET + noise
 
 

@@ -3,7 +3,7 @@
 import os
 import sys
 
-from evenly._support import EvenlyError, MissingExtraError, require
+from evenly._support import EvenlyError, require
 
 
 def main() -> None:
@@ -18,8 +18,6 @@ def main() -> None:
 
         code = app(standalone_mode=False)
         sys.exit(code if isinstance(code, int) else 0)
-    except MissingExtraError as error:
-        sys.exit(f"evenly: {error}")
     except EvenlyError as error:
         _fail(str(error), 2)
     except BrokenPipeError:  # such as `evenly inspect survey.csv | head -3`

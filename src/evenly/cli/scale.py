@@ -32,14 +32,44 @@ Out = Annotated[
 
 
 def scale(
-    table: Source,
-    out: Out,
+    table: Annotated[
+        str,
+        typer.Argument(
+            metavar="TABLE",
+            help="A file of any format, - for standard input; or several Parquet files: a folder, or 'data/*.parquet'.",
+            show_default=False,
+        ),
+    ],
+    out: Annotated[
+        str,
+        typer.Option(
+            "--out",
+            "-o",
+            help="The file to write, of any format, - for standard output; from an engine a new folder, or .parquet.",
+            show_default=False,
+        ),
+    ],
     method: Annotated[str, typer.Option(help="One of the seven methods.")] = "lip-gamma",
     save: Annotated[
         str | None, typer.Option(help="Save the fitted scaler here, for `evenly unscale`.", show_default=False)
     ] = None,
     load: Annotated[
         str | None, typer.Option(help="Use a saved scaler instead of fitting one.", show_default=False)
+    ] = None,
+    engine: Annotated[
+        str | None,
+        typer.Option(
+            help="polars, duckdb, dask or spark: Parquet files that need not fit into memory; several files: polars.",
+            show_default=False,
+        ),
+    ] = None,
+    key: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="Whole numbers that tell rows apart: noise goes by them, not by a row's position.",
+            show_default=False,
+        ),
     ] = None,
     schema: Schema = None,
     kind: Kind = None,
@@ -53,24 +83,34 @@ def scale(
     """Scale every column so that the smoothness of its log-likelihood is the same.
 
     Example: evenly scale survey.csv -o scaled.parquet --save scaler/
+
+    Larger than memory: evenly scale 'data/*.parquet' -o scaled/ --engine duckdb
     """
     from evenly.formats import write_table
     from evenly.scaler import LipschitzScaler
+    from evenly.sources import is_many
 
     check_models([], [method])
-    check_out(out, form=to)
+    if engine is None and is_many(table):
+        engine = "polars"
+    if engine is None:
+        check_out(out, form=to)
+    elif {form, to} - {None, "parquet"}:
+        raise TableError("--from or --to with an engine", "an engine reads and writes Parquet", "leave it out")
     check_place(save)
     settings = settings_of(schema, kind, missing)
     if load is not None and (save is not None or any(settings.values())):
         raise TableError("--load and an option of fitting", "expected one of them", "a saved scaler is fitted already")
     with warnings_told():
-        if load is not None:
-            scaler = LipschitzScaler.load(load)
-            opened = read(table, form)
+        scaler = LipschitzScaler(method, random_state=seed, **settings) if load is None else LipschitzScaler.load(load)
+        if engine is not None:
+            from evenly.scaled_files import scale_files
+
+            scale_files(table, out, scaler, engine=engine, key=key)
         else:
             opened = read(table, form)
-            scaler = LipschitzScaler(method, random_state=seed, **settings).fit(opened)
-        write_table(scaler.transform(opened), out, form=to)
+            scaler = scaler.fit(opened) if load is None else scaler
+            write_table(scaler.transform(opened, key=key), out, form=to)
         if save is not None:
             with writing(save, "folder"):
                 scaler.save(save)
@@ -78,9 +118,19 @@ def scale(
         return
     n = len(scaler.get_feature_names_out())
     if as_json:
-        print_json({"out": out, "n_features": n, "method": scaler.method, "target": scaler.target_, "save": save})
+        print_json(
+            {
+                "out": out,
+                "n_features": n,
+                "method": scaler.method,
+                "target": scaler.target_,
+                "save": save,
+                "engine": engine,
+            }
+        )
     elif not quiet:
-        say(f"{n} features of {len(scaler.schema_.columns)} columns by {scaler.method}: {out}")
+        by = f" on {engine}" if engine else ""
+        say(f"{n} features of {len(scaler.schema_.columns)} columns by {scaler.method}{by}: {out}")
         if save is not None:
             say(f"Scaler: {save}")
 
