@@ -219,3 +219,23 @@ def test_an_engine_that_is_not_there_is_named_with_what_installs_it(data, tmp_pa
     monkeypatch.setitem(sys.modules, "duckdb", None)
     with pytest.raises(MissingExtraError, match=r"evenly\[engines\]"):
         scale_files(data, tmp_path / "out", LipschitzScaler(), engine="duckdb")
+
+
+@pytest.mark.parametrize("engine", ORDERED)
+def test_rows_keep_their_order_on_all_cores(engine, tmp_path):
+    """Of columns with many classes and many markers of missing cells too, which DuckDB would rather join."""
+    rng, n = np.random.default_rng(0), 200_000
+    frame = pl.DataFrame(
+        {
+            "row": np.arange(n),
+            "text": np.array([f"class {k}" for k in range(20)])[rng.integers(0, 20, n)],
+            "grade": rng.integers(0, 60, n),
+            "marked": np.where(rng.random(n) < 0.1, rng.integers(-99, -89, n), rng.normal(size=n)),
+        }
+    )
+    frame.write_parquet(tmp_path / "a.parquet", row_group_size=10_000)
+    kinds = {"row": "ignore", "text": "categorical", "grade": "ordinal", "marked": "real"}
+    missing = {"marked": list(range(-99, -89))}
+    scaler = LipschitzScaler("lip-none", kinds=kinds, missing=missing).fit(frame)
+    scale_files(tmp_path / "a.parquet", tmp_path / "b.parquet", scaler, engine=engine)
+    assert_same(pl.read_parquet(tmp_path / "b.parquet"), scaler.transform(frame))

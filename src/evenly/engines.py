@@ -74,7 +74,9 @@ def present(column: LazyColumn, missing: Sequence[Any]) -> nw.Expr:
     raw = nw.col(column.name).cast(nw.Float64)
     markers = [number for number in map(read_number, missing) if number is not None]
     known = ~raw.is_nan() if column.storage == "float" else ~raw.is_null()
-    return nw.when(known & ~raw.is_in(markers) if markers else known).then(raw)
+    # A list of them (`is_in`) would be a join to DuckDB, which does not keep the order of rows.
+    marked = nw.any_horizontal(*(raw == marker for marker in markers), ignore_nulls=False) if markers else None
+    return nw.when(known if marked is None else known & ~marked).then(raw)
 
 
 def _cells(place: int, column: LazyColumn, rule: Rule) -> list[nw.Expr]:

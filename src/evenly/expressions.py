@@ -58,7 +58,7 @@ def scale_lazily(
     """
     noisy = [one for each in fitted for one in each.features if one.trick == "gamma"]
     cells = [
-        (code(each.column, cells) if each.features else nw.col(cells.name)).alias(f"x{j}")
+        (code(each.column, cells, table.engine) if each.features else nw.col(cells.name)).alias(f"x{j}")
         for j, (each, cells) in enumerate(zip(fitted, columns, strict=True))
     ]
     # Expressions name what they are of many times: cells, keys and noise are made one after the other, under names
@@ -124,30 +124,43 @@ def _inside(family: Likelihood, values: nw.Expr) -> nw.Expr | None:
     return nw.all_horizontal(*conditions, ignore_nulls=False) if conditions else None
 
 
-def code(column: Column, cells: LazyColumn) -> nw.Expr:
+def code(column: Column, cells: LazyColumn, engine: str) -> nw.Expr:
     """Return the values of a column, or the codes of its classes, as `encode` does; null where missing or unknown."""
     raw = present(cells, column.missing)
+
+    def replaced(cells: nw.Expr, codes: dict[Any, float]) -> nw.Expr:
+        known = {value: k for value, k in codes.items() if value is not None}
+        # DuckDB makes a join of a list of classes, and then keeps neither the order of rows nor its speed.
+        return _find(cells, sorted(known.items())) if known and engine == "duckdb" else _replace(cells, known)
+
     if not column.has_classes:
         return _spelled(raw) if cells.storage == "text" else finite(raw)
     classes = list(enumerate(column.classes or ()))
     if cells.storage == "text":
-        codes = _replace(raw, {str(value): float(k) for k, value in classes})
+        codes = replaced(raw, {str(value): float(k) for k, value in classes})
         numbers = {read_number(value): float(k) for k, value in classes if read_number(value) is not None}
         if not numbers:
             return codes
-        return nw.coalesce(codes, _replace(_spelled(raw), numbers))
+        return nw.coalesce(codes, replaced(_spelled(raw), numbers))
     if cells.storage == "boolean":
         texts = {"False": 0.0, "True": 1.0}
-        return _replace(raw, {texts.get(str(value), _number(value)): float(k) for k, value in classes})
-    return _replace(raw, {_number(value): float(k) for k, value in classes})
+        return replaced(raw, {texts.get(str(value), _number(value)): float(k) for k, value in classes})
+    return replaced(raw, {_number(value): float(k) for k, value in classes})
 
 
 def _number(value: Any) -> float | None:
     return float(value) if isinstance(value, bool) else read_number(value)
 
 
-def _replace(cells: nw.Expr, codes: dict[Any, float]) -> nw.Expr:
-    known = {value: k for value, k in codes.items() if value is not None}
+def _find(cells: nw.Expr, codes: Sequence[tuple[Any, float]]) -> nw.Expr:
+    """Return codes by halving their ordered classes."""
+    if len(codes) == 1:
+        return nw.when(cells == codes[0][0]).then(codes[0][1])
+    middle = len(codes) // 2
+    return nw.when(cells < codes[middle][0]).then(_find(cells, codes[:middle])).otherwise(_find(cells, codes[middle:]))
+
+
+def _replace(cells: nw.Expr, known: dict[Any, float]) -> nw.Expr:
     if not known:
         return nw.when(cells.is_null() & ~cells.is_null()).then(0.0)
     # Dask has no null in a column that it replaced texts in: NaN stands in.

@@ -13,7 +13,7 @@ from evenly.files import replacing, replacing_folder
 from evenly.formats import check_writable
 from evenly.scaler import LipschitzScaler
 from evenly.scaling import get_method
-from evenly.sources import EXTENSIONS, Engine, check_alike, clear, find_files, part_name, start_engine
+from evenly.sources import EXTENSIONS, Engine, arrow_settings, check_alike, clear, find_files, part_name, start_engine
 
 PART_BYTES = 256 << 20
 """A part of the output is made of files of at least this size together: an engine reads several files at a time."""
@@ -192,13 +192,14 @@ def _read_batches(files: Sequence[Path], rows: int) -> Iterator[Any]:
 @contextmanager
 def _writing(part: Path) -> Iterator[Callable[[Any], None]]:
     """Give a function that appends a table to a file; the first one says of what types columns are."""
-    parquet = require("pyarrow.parquet", "engines")
+    parquet, types = require("pyarrow.parquet", "engines"), require("pyarrow.types", "engines")
     writer = None
 
     def write(table: Any) -> None:
         nonlocal writer
         if writer is None:
-            writer = parquet.ParquetWriter(part, table.schema, compression="zstd")
+            repeated = (field.name for field in table.schema if not types.is_floating(field.type))
+            writer = parquet.ParquetWriter(part, table.schema, **arrow_settings(repeated))
         writer.write_table(table.cast(writer.schema))
 
     try:
