@@ -17,7 +17,7 @@ import numpy as np
 
 from evenly._support import TableError, require
 from evenly.cells import check_values, encode_growing
-from evenly.lazy import LazyColumn, LazyTable, ask, count_cells
+from evenly.lazy import COUNTS_LATE, LazyColumn, LazyTable, ask, count_cells
 from evenly.likelihoods import Likelihood
 from evenly.schema import (
     MISSING_MARKERS,
@@ -50,6 +50,8 @@ from evenly.tables import Floats
 
 MOST_TEXTS = 10_000
 """Texts with more distinct ones are not listed: no column of classes has as many."""
+MOST_CLASSES = 1000
+"""Of a column of numbers that is declared to have classes."""
 MOST_VALUES = 1_000_000
 """Counts with more distinct values are not counted one by one."""
 KEPT_RANKS = 1000
@@ -91,19 +93,22 @@ def _cells(place: int, column: LazyColumn, rule: Rule) -> list[nw.Expr]:
     return [nw.when(~own.is_null()).then(1.0).alias(f"c{place}"), x.alias(f"x{place}"), finite(x).alias(f"f{place}")]
 
 
-def _questions(place: int, column: LazyColumn, rule: Rule) -> list[nw.Expr]:
-    """List what the first pass asks of a column: always the number of observed cells first."""
+def _questions(place: int, column: LazyColumn, rule: Rule, late: bool) -> list[nw.Expr]:
+    """List what the first pass asks of a column: always the number of observed cells first.
+
+    How many differ is left to the second pass if that is late.
+    """
     x = nw.col(f"x{place}")
     if rule.ignored or column.storage in ("time", "other"):
         return [x.count()]
     if column.storage == "text":
-        return [x.count(), x.n_unique()]
+        return [x.count()] if late else [x.count(), x.n_unique()]
     real = nw.col(f"f{place}")
     questions = [x.count(), nw.col(f"c{place}").count(), real.count(), real.min(), real.max(), real.mean()]
     questions += [real.var(ddof=0), nw.when(real > 0.0).then(real).min()]
     if column.storage == "float":
         questions.append(nw.when(real != real.floor()).then(real).count())
-    if rule.wants_classes:
+    if rule.wants_classes and not late:
         questions.append(real.n_unique())
     return questions
 
@@ -115,7 +120,7 @@ class _Seen(NamedTuple):
     n_distinct: int | None = None
 
 
-def _first(column: LazyColumn, rule: Rule, n_rows: int, answers: Sequence[Any]) -> _Seen:
+def _first(column: LazyColumn, rule: Rule, n_rows: int, late: bool, answers: Sequence[Any]) -> _Seen:
     n = int(answers[0])
     if column.storage == "text" or (n == 0 and column.storage in ("time", "other")):
         return _Seen(Facts("text", n_rows, n), int(answers[1]) if len(answers) > 1 else None)
@@ -131,7 +136,7 @@ def _first(column: LazyColumn, rule: Rule, n_rows: int, answers: Sequence[Any]) 
     whole = column.storage != "float" or int(answers[8]) == 0
     mean = between(float(answers[5]), low, high)
     facts = Facts(column.storage, n_rows, n, low, high, mean, whole, markers=markers, asked=asked)
-    return _Seen(facts, int(answers[-1]) if rule.wants_classes else None)
+    return _Seen(facts, int(answers[-1]) if rule.wants_classes and not late else None)
 
 
 def _lists(column: LazyColumn, rule: Rule, seen: _Seen, family: Callable[[Column], Likelihood]) -> bool:
@@ -140,7 +145,7 @@ def _lists(column: LazyColumn, rule: Rule, seen: _Seen, family: Callable[[Column
     if rule.ignored or facts.n == 0 or facts.storage in ("time", "other"):
         return False
     if facts.storage == "text":
-        if seen.n_distinct is not None and seen.n_distinct <= MOST_TEXTS:
+        if seen.n_distinct is None or seen.n_distinct <= MOST_TEXTS:
             return True
         if rule.kind or rule.likelihood or rule.declared:
             raise TableError(
@@ -153,10 +158,10 @@ def _lists(column: LazyColumn, rule: Rule, seen: _Seen, family: Callable[[Column
     if facts.whole and facts.maximum - facts.minimum < MOST_SPAN:
         return True
     if rule.wants_classes:
-        if seen.n_distinct is not None and seen.n_distinct > 1001:  # missing cells may be one of them
+        if seen.n_distinct is not None and seen.n_distinct > MOST_CLASSES + 1:  # missing cells may be one of them
             raise TableError(
                 f"{seen.n_distinct} distinct numbers",
-                "expected at most 1000 classes",
+                f"expected at most {MOST_CLASSES} classes",
                 "declare it `real` or `count`",
                 column=column.name,
             )
@@ -165,6 +170,13 @@ def _lists(column: LazyColumn, rule: Rule, seen: _Seen, family: Callable[[Column
     if inferred.kind == "ignore" or family(inferred).scalable:
         return False
     return min(facts.maximum - facts.minimum, facts.n) < MOST_VALUES
+
+
+def _most(seen: _Seen, rule: Rule) -> int:
+    """Return how many distinct cells a column may have to be listed."""
+    if seen.facts.storage == "text":
+        return MOST_TEXTS
+    return MOST_CLASSES if rule.wants_classes else MOST_VALUES
 
 
 def _text_questions(column: LazyColumn) -> list[nw.Expr]:
@@ -265,13 +277,15 @@ def measure_lazily(
 def _first_pass(table: LazyTable, rules: Sequence[Rule]) -> list[_Seen]:
     places = range(len(rules))
     cells = [*chain(*map(_cells, places, table.columns, rules))]
-    questions = [*map(_questions, places, table.columns, rules)]
+    late = table.engine in COUNTS_LATE
+    questions = [_questions(j, table.columns[j], rules[j], late) for j in places]
     n_rows, *answers = ask(table, cells, [nw.len(), *chain(*questions)])
     if int(n_rows) == 0:
         raise TableError("0 rows (n_samples=0)", "expected at least 1 row", "is the file empty?")
     parts = _cut(answers, [len(part) for part in questions])
     return [
-        _first(column, rule, int(n_rows), part) for column, rule, part in zip(table.columns, rules, parts, strict=True)
+        _first(column, rule, int(n_rows), late, part)
+        for column, rule, part in zip(table.columns, rules, parts, strict=True)
     ]
 
 
@@ -281,8 +295,9 @@ def _cut(answers: Sequence[Any], lengths: Sequence[int]) -> list[Sequence[Any]]:
 
 
 def _second_pass(
-    table: LazyTable, rules: Sequence[Rule], first: Sequence[_Seen], family: Callable[[Column], Likelihood]
+    table: LazyTable, rules: Sequence[Rule], first: list[_Seen], family: Callable[[Column], Likelihood]
 ) -> list[_Known]:
+    """Count cells; where they turn out to be too many to list, that is added to what was seen first."""
     listed = [j for j, seen in enumerate(first) if _lists(table.columns[j], rules[j], seen, family)]
     doubtful = [
         j
@@ -294,13 +309,18 @@ def _second_pass(
         and may_be_identifier(rules[j].name, facts)
     ]
     wanted = {j: present(table.columns[j], rules[j].missing) for j in (*listed, *doubtful)}
-    answers = count_cells(table, [wanted[j] for j in listed], [wanted[j] for j in doubtful])
+    most = [_most(first[j], rules[j]) for j in listed]
+    answers = count_cells(table, [wanted[j] for j in listed], [wanted[j] for j in doubtful], most)
     known = [_Known(column, seen.facts) for column, seen in zip(table.columns, first, strict=True)]
     for j, answer in zip((*listed, *doubtful), answers, strict=True):
         cells, facts, _ = known[j]
         if j in doubtful:
             assert facts.asked is not None
             known[j] = _Known(cells, replace(facts, asked=facts.asked._replace(n_distinct=int(answer))))
+            continue
+        if isinstance(answer, int):
+            first[j] = first[j]._replace(n_distinct=answer)
+            _lists(table.columns[j], rules[j], first[j], family)  # refuses what needs the list
             continue
         values = sorted(answer)
         cells = replace(cells, native=np.array(values, dtype=object if cells.storage == "text" else np.float64))

@@ -33,6 +33,10 @@ _LAZY = (
     is_ibis_table,
 )
 
+COUNTS_LATE = ("polars",)
+"""Engines that are not asked for numbers of distinct cells together with other things: of two such numbers Polars holds
+the columns in memory."""
+
 
 @dataclass(frozen=True)
 class LazyColumn(TableColumn):
@@ -120,11 +124,14 @@ def _collect(frame: nw.LazyFrame[Any]) -> nw.DataFrame[Any]:
         return frame.collect()
 
 
-def count_cells(table: LazyTable, counted: Sequence[nw.Expr], doubtful: Sequence[nw.Expr]) -> list[Any]:
+def count_cells(
+    table: LazyTable, counted: Sequence[nw.Expr], doubtful: Sequence[nw.Expr], most: Sequence[int]
+) -> list[Any]:
     """Count the distinct cells of columns (numbers as double precision, or texts), in one query.
 
     Returns a dictionary of cell to count for each of `counted`, then the number of distinct cells of each of
-    `doubtful`. Missing cells are not counted.
+    `doubtful`. Missing cells are not counted. Where the engine was not asked before how many there are (`COUNTS_LATE`),
+    a column of `counted` with more distinct cells than its place in `most` says gives only their number, too.
     """
     names = [str(place) for place in range(len(counted) + len(doubtful))]
     if not names:
@@ -132,12 +139,7 @@ def count_cells(table: LazyTable, counted: Sequence[nw.Expr], doubtful: Sequence
     frame = table.frame.select(*(each.alias(name) for each, name in zip([*counted, *doubtful], names, strict=True)))
     listed = len(counted)
     if table.engine == "polars":
-        pl = require("polars", "tool")
-        each = [pl.col(name).drop_nulls() for name in names]
-        answers = [cells.value_counts(name="count").implode() for cells in each[:listed]]
-        native = nw.to_native(frame).select(*answers, *(cells.n_unique() for cells in each[listed:]))
-        row = _collect(nw.from_native(native)).rows()[0]
-        return [*(dict(tuple(pair.values()) for pair in part) for part in row[:listed]), *row[listed:]]
+        return _count_batches(nw.to_native(frame), [*most, *(0 for _ in doubtful)])
     if table.engine == "duckdb":
         answers = [f'histogram("{name}") as "{name}"' for name in names[:listed]]
         answers += [f'count(distinct "{name}") as "{name}"' for name in names[listed:]]
@@ -172,3 +174,39 @@ def _count_unpivoted(frame: nw.LazyFrame[Any], table: LazyTable, names: list[str
         if value == value:
             results[name][value] = results[name].get(value, 0) + int(count)
     return list(results.values())
+
+
+def _count_batches(frame: Any, most: Sequence[int]) -> list[Any]:
+    """Count cells batch by batch, and sum: Polars' own counts of several columns would hold them all in memory."""
+    pl = require("polars", "tool")
+    types = {"column": pl.Int64, "number": pl.Float64, "text": pl.String, "count": pl.Int64}
+
+    def count(batch: Any) -> Any:
+        parts = []
+        for cells in batch.get_columns():
+            kind = "number" if cells.dtype == pl.Float64 else "text"
+            parts.append(
+                cells.drop_nulls()
+                .alias(kind)
+                .value_counts(name="count")
+                .select(
+                    (pl.col(name) if name in (kind, "count") else pl.lit(int(cells.name) if name == "column" else None))
+                    .cast(dtype)
+                    .alias(name)
+                    for name, dtype in types.items()
+                )
+            )
+        return pl.concat(parts)
+
+    cell = ("column", "number", "text")
+    found = frame.map_batches(count, schema=types, streamable=True).group_by(cell).agg(pl.col("count").sum())
+    few = pl.len().over("column") <= pl.col("column").replace_strict(range(len(most)), most)
+    kept = found.with_columns(few=few).with_columns(pl.when("few").then(pl.col(name)) for name in cell[1:])
+    size = pl.when(pl.col("few").first()).then(pl.col("count").first()).otherwise(pl.len().cast(pl.Int64))
+    answers: list[Any] = [{} if limit else 0 for limit in most]
+    for column, number, text, n in _collect(nw.from_native(kept.group_by(cell).agg(size.alias("count")))).rows():
+        if number is None and text is None:
+            answers[column] = n
+        else:
+            answers[column][text if number is None else number] = n
+    return answers
