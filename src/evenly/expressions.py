@@ -7,12 +7,13 @@ likelihood has no density for) becomes a missing cell here, as classes do that w
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Protocol
 
 import narwhals as nw
 import numpy as np
 
-from evenly._support import TableError
+from evenly._support import TableError, require
 from evenly.engines import NUMBER_TEXT, present
 from evenly.lazy import LazyColumn, LazyTable
 from evenly.likelihoods import Likelihood
@@ -23,6 +24,10 @@ from evenly.tables import select
 from evenly.tricks import OFFSET, Feature, noise_steps
 
 INF = float("inf")
+HALVING = ("duckdb", "polars")
+"""Engines that find a class by comparisons."""
+MOST_BRANCHES = 32
+"""Polars makes all comparisons for every cell: beyond so many, a lookup in each batch is faster."""
 
 
 class Fitted(Protocol):
@@ -57,14 +62,21 @@ def scale_lazily(
         The column of whole numbers that the noise of a row goes by.
     """
     noisy = [one for each in fitted for one in each.features if one.trick == "gamma"]
+    pairs = list(enumerate(zip(fitted, columns, strict=True)))
+    late = {
+        f"x{j}": (each.column, cells) for j, (each, cells) in pairs if each.features and _is_late(table, each.column)
+    }
     cells = [
-        (code(each.column, cells, table.engine) if each.features else nw.col(cells.name)).alias(f"x{j}")
-        for j, (each, cells) in enumerate(zip(fitted, columns, strict=True))
+        (code(each.column, cells, table.engine) if each.features and f"x{j}" not in late else nw.col(cells.name)).alias(
+            f"x{j}"
+        )
+        for j, (each, cells) in pairs
     ]
     # Expressions name what they are of many times: cells, keys and noise are made one after the other, under names
     # of their own, so that no engine takes the whole expression as often.
     noise = [f"n{place}" for place in range(len(noisy))]
     frame = table.frame.select(*cells, *(_key(table, key).alias(name) for name in noise[:1]))
+    frame = _code_batches(frame, late) if late else frame
     for turn, steps in enumerate(zip(*(noise_steps(seed, one) for one in noisy), strict=True)):
         sources = noise if turn else noise[:1] * len(noise)
         made = zip(steps, sources, noise, strict=True)
@@ -78,6 +90,27 @@ def scale_lazily(
             drawn = nw.col(next(left)) if one.trick == "gamma" else None
             scaled.append(_scale(one, each.column, nw.col(f"x{j}"), fit.scale, drawn))
     return nw.to_native(frame.select(*(each.alias(name) for each, name in zip(scaled, names, strict=True))))
+
+
+def _is_late(table: LazyTable, column: Column) -> bool:
+    return table.engine == "polars" and column.has_classes and len(column.classes or ()) > MOST_BRANCHES
+
+
+def _code_batches(frame: nw.LazyFrame[Any], late: dict[str, tuple[Column, LazyColumn]]) -> nw.LazyFrame[Any]:
+    """Code columns of many classes batch by batch: Polars' lookup of classes would hold them in memory."""
+    pl = require("polars", "tool")
+
+    def coded(name: str, column: Column, cells: LazyColumn) -> Any:
+        expression = code(column, replace(cells, name=name), "")
+        return pl.col(name).map_batches(
+            lambda batch: nw.to_native(nw.from_native(batch.to_frame(name)).select(expression.alias(name))[name]),
+            return_dtype=pl.Float64,
+            is_elementwise=True,
+        )
+
+    made = [coded(name, column, cells) for name, (column, cells) in late.items()]
+    coded_frame: nw.LazyFrame[Any] = nw.from_native(nw.to_native(frame).with_columns(*made))
+    return coded_frame
 
 
 def _key(table: LazyTable, key: Any) -> nw.Expr:
@@ -130,8 +163,8 @@ def code(column: Column, cells: LazyColumn, engine: str) -> nw.Expr:
 
     def replaced(cells: nw.Expr, codes: dict[Any, float]) -> nw.Expr:
         known = {value: k for value, k in codes.items() if value is not None}
-        # DuckDB makes a join of a list of classes, and then keeps neither the order of rows nor its speed.
-        return _find(cells, sorted(known.items())) if known and engine == "duckdb" else _replace(cells, known)
+        # DuckDB makes a join of a list of classes, which loses the order of rows; Polars holds the column in memory.
+        return _find(cells, sorted(known.items())) if known and engine in HALVING else _replace(cells, known)
 
     if not column.has_classes:
         return _spelled(raw) if cells.storage == "text" else finite(raw)
