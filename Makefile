@@ -22,11 +22,13 @@ bench: $(VENV)/test.stamp
 	$(BIN)/python benchmarks/scaler_speed.py
 	$(BIN)/python benchmarks/epoch_time.py
 	$(BIN)/python benchmarks/imputer_cost.py
+	$(BIN)/python benchmarks/engines.py --rows 1000000 --engines polars duckdb
 
 docs: $(VENV)/test.stamp
 	$(BIN)/python docs/make_pictures.py
 	$(BIN)/python docs/make_results.py
 	$(BIN)/python docs/make_peers.py
+	$(BIN)/python docs/make_engines.py
 
 clean:
 	rm -rf $(VENV) demo

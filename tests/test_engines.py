@@ -300,6 +300,13 @@ def test_many_texts_are_told_apart_without_listing_them(engine, lazily, monkeypa
 
 
 @pytest.mark.parametrize("engine", QUICK)
+def test_numbers_of_too_many_classes_are_refused_and_not_listed(engine, lazily):
+    halves = pd.DataFrame({"x": np.arange(3000) + 0.5})
+    with pytest.raises(TableError, match=r"Column 'x': got 3000 distinct numbers, but expected at most 1000 classes"):
+        LipschitzScaler(kinds={"x": "categorical"}).fit(lazily(engine, halves))
+
+
+@pytest.mark.parametrize("engine", QUICK)
 def test_a_schema_of_ones_own_is_followed(engine, lazily):
     schema = Schema(
         columns=[

@@ -34,3 +34,27 @@ def test_the_page_of_peers_is_made_from_the_recorded_runs(monkeypatch):
     script = load_script("make_peers")
     text = script.PAGE.read_text(encoding="utf-8")
     assert script.page(text) == text
+
+
+def test_the_costs_of_engines_are_made_from_the_recorded_jobs(monkeypatch):
+    monkeypatch.syspath_prepend(str(DOCS))
+    script = load_script("make_engines")
+    text = script.PAGE.read_text(encoding="utf-8")
+    assert script.page(text, script.read()) == text
+
+
+def test_projected_costs_are_those_of_a_straight_line(monkeypatch):
+    monkeypatch.syspath_prepend(str(DOCS))
+    script = load_script("make_engines")
+
+    def cost(rows: int, columns: int) -> float:
+        return 3.0 + rows * (2e-7 + 5e-8 * columns)
+
+    measured = [(1_000_000, 12), (4_000_000, 12), (1_000_000, 48)]
+    records = [
+        {"job": "a", "rows": rows, "columns": columns, "fit": 1.0, "write": cost(rows, columns) - 1.0}
+        for rows, columns in measured
+    ]
+    for rows, columns in ((20_000_000, 12), (10**9, 1000)):
+        assert abs(script.project(records, "a", rows, columns) / cost(rows, columns) - 1.0) < 1e-9
+    assert script.project(records[:2], "a", 10**9, 1000) is None

@@ -176,7 +176,7 @@ def _most(seen: _Seen, rule: Rule) -> int:
     """Return how many distinct cells a column may have to be listed."""
     if seen.facts.storage == "text":
         return MOST_TEXTS
-    return MOST_CLASSES if rule.wants_classes else MOST_VALUES
+    return MOST_CLASSES + 1 if rule.wants_classes else MOST_VALUES
 
 
 def _text_questions(column: LazyColumn) -> list[nw.Expr]:

@@ -62,15 +62,13 @@ def scale_lazily(
         The column of whole numbers that the noise of a row goes by.
     """
     noisy = [one for each in fitted for one in each.features if one.trick == "gamma"]
-    pairs = list(enumerate(zip(fitted, columns, strict=True)))
-    late = {
-        f"x{j}": (each.column, cells) for j, (each, cells) in pairs if each.features and _is_late(table, each.column)
-    }
+    pairs = {f"x{j}": pair for j, pair in enumerate(zip(fitted, columns, strict=True))}
+    late = {name: (each.column, cells) for name, (each, cells) in pairs.items() if _is_late(table, each)}
     cells = [
-        (code(each.column, cells, table.engine) if each.features and f"x{j}" not in late else nw.col(cells.name)).alias(
-            f"x{j}"
+        (code(each.column, cells, table.engine) if each.features and name not in late else nw.col(cells.name)).alias(
+            name
         )
-        for j, (each, cells) in pairs
+        for name, (each, cells) in pairs.items()
     ]
     # Expressions name what they are of many times: cells, keys and noise are made one after the other, under names
     # of their own, so that no engine takes the whole expression as often.
@@ -92,8 +90,10 @@ def scale_lazily(
     return nw.to_native(frame.select(*(each.alias(name) for each, name in zip(scaled, names, strict=True))))
 
 
-def _is_late(table: LazyTable, column: Column) -> bool:
-    return table.engine == "polars" and column.has_classes and len(column.classes or ()) > MOST_BRANCHES
+def _is_late(table: LazyTable, fitted: Fitted) -> bool:
+    """Whether a column is coded after the others are."""
+    many = fitted.column.has_classes and len(fitted.column.classes or ()) > MOST_BRANCHES
+    return table.engine == "polars" and many and bool(fitted.features)
 
 
 def _code_batches(frame: nw.LazyFrame[Any], late: dict[str, tuple[Column, LazyColumn]]) -> nw.LazyFrame[Any]:
