@@ -40,6 +40,8 @@ MIXED = Layout(
     (NORMAL, GAMMA, GAMMA, LOG_NORMAL, BERNOULLI, POISSON, Categorical(3), EXPONENTIAL), (0, 1, 1, 2, 3, 4, 5, 6)
 )
 """Two gamma features belong to one column."""
+FEW = Layout((NORMAL, GAMMA, GAMMA, BERNOULLI), (0, 1, 1, 2))
+"""For what does not go by the likelihood: each one takes its time to compile."""
 
 SMALL = {"mixture": Mixture(3), "factorization": Factorization(2), "vae": VAE(latent_size=2, hidden_size=8)}
 
@@ -62,6 +64,11 @@ def mixed_data(n: int = 60, dtype: str = "float32", seed: int = 0) -> Data:
     mask[:, 2] = mask[:, 1]
     inputs = np.where(mask, (targets - targets.mean(0)) / targets.std(0), 0.0).astype(dtype)
     return Data(jnp.asarray(inputs), jnp.asarray(targets), jnp.asarray(mask))
+
+
+def few_data(n: int = 60, dtype: str = "float32", seed: int = 0) -> Data:
+    """The columns of `FEW`."""
+    return Data(*(part[:, np.array([0, 1, 2, 4])] for part in mixed_data(n, dtype, seed)))
 
 
 @pytest.fixture
@@ -249,43 +256,43 @@ def test_training_raises_the_elbo_and_is_the_same_for_the_same_key(name):
 @pytest.mark.parametrize("name", SMALL)
 def test_runs_trained_together_agree_with_runs_alone(name):
     model = SMALL[name]
-    tables = [mixed_data(50, seed=seed) for seed in (0, 1, 2)]
+    tables = [few_data(50, seed=seed) for seed in (0, 1, 2)]
     keys = [jax.random.key(i) for i in range(3)]
-    states = [start(model, MIXED, data, key, 1e-3) for data, key in zip(tables, keys, strict=True)]
+    states = [start(model, FEW, data, key, 1e-3) for data, key in zip(tables, keys, strict=True)]
     together = (
         jax.tree.map(lambda *parts: jnp.stack(parts), *tables),
         jax.tree.map(lambda *parts: jnp.stack(parts), *states),
     )
-    _, history = train(model, MIXED, *together, epochs=3, batch_size=25)
+    _, history = train(model, FEW, *together, epochs=3, batch_size=25)
     assert history.elbo.shape == (3, 3)
     for i in range(3):
-        _, alone = train(model, MIXED, tables[i], states[i], epochs=3, batch_size=25)
+        _, alone = train(model, FEW, tables[i], states[i], epochs=3, batch_size=25)
         np.testing.assert_allclose(history.elbo[:, i], alone.elbo, rtol=1e-3)
 
 
 def test_every_row_is_seen_once_an_epoch():
     """Rows' variables start equal: after an epoch of three batches all of them have moved."""
-    model, data = Mixture(3), mixed_data(50)
-    state = start(model, MIXED, data, jax.random.key(0), 1e-3)
-    after, _, _ = jax.jit(partial(run_epoch, model, MIXED, 20))(data, state)
+    model, data = Mixture(3), few_data(50)
+    state = start(model, FEW, data, jax.random.key(0), 1e-3)
+    after, _, _ = jax.jit(partial(run_epoch, model, FEW, 20))(data, state)
     assert (np.asarray(after.local["logits"]) != np.asarray(state.local["logits"])).any(-1).all()
 
 
 def test_a_loss_that_is_not_finite_goes_back_halves_the_rate_and_names_the_columns():
-    model, data = VAE(2, 8), mixed_data(50)
-    state = start(model, MIXED, data, jax.random.key(0), 1e30)
+    model, data = VAE(2, 8), few_data(50)
+    state = start(model, FEW, data, jax.random.key(0), 1e30)
     with pytest.warns(EvenlyWarning, match=r"the loss stopped being finite .*columns \['a'.*halved the learning rate"):
-        after, history = train(model, MIXED, data, state, epochs=3, names=tuple("abcdefg"))
+        after, history = train(model, FEW, data, state, epochs=3, names=tuple("abc"))
     assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(after.shared))
     assert np.isfinite(history.elbo).all()
     assert float(after.learning_rate) < 1e30
 
 
 def test_a_loss_that_never_gets_finite_ends_the_training_and_says_so():
-    model, data = VAE(2, 8), mixed_data(50)
-    state = start(model, MIXED, data, jax.random.key(0), 1e30)
+    model, data = VAE(2, 8), few_data(50)
+    state = start(model, FEW, data, jax.random.key(0), 1e30)
     with pytest.warns(EvenlyWarning, match=r"training ended after \d+ of 5 epochs: lower the learning rate"):
-        after, history = train(model, MIXED, data, state, epochs=5)
+        after, history = train(model, FEW, data, state, epochs=5)
     assert len(history.elbo) < 5
     assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(after.shared))
 
@@ -293,8 +300,8 @@ def test_a_loss_that_never_gets_finite_ends_the_training_and_says_so():
 def test_an_interrupt_keeps_the_state_reached_so_far():
     # A process started in the background of a shell ignores interrupts.
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    model, data = VAE(2, 8), mixed_data(50)
-    state = start(model, MIXED, data, jax.random.key(0), 1e-3)
+    model, data = VAE(2, 8), few_data(50)
+    state = start(model, FEW, data, jax.random.key(0), 1e-3)
     seen = []
 
     def callback(epoch, info):
@@ -306,7 +313,7 @@ def test_an_interrupt_keeps_the_state_reached_so_far():
 
     try:
         with pytest.warns(EvenlyWarning, match="interrupted: training ended after .* of 1000 epochs"):
-            after, history = train(model, MIXED, data, state, epochs=1000, callback=callback)
+            after, history = train(model, FEW, data, state, epochs=1000, callback=callback)
     finally:
         signal.signal(signal.SIGINT, before)
     assert history.interrupted
@@ -315,23 +322,23 @@ def test_an_interrupt_keeps_the_state_reached_so_far():
 
 
 def test_a_callback_may_end_it():
-    model, data = VAE(2, 8), mixed_data(50)
-    state = start(model, MIXED, data, jax.random.key(0), 1e-3)
-    assert len(train(model, MIXED, data, state, epochs=50, callback=lambda epoch, info: epoch == 6)[1].elbo) == 7
+    model, data = VAE(2, 8), few_data(50)
+    state = start(model, FEW, data, jax.random.key(0), 1e-3)
+    assert len(train(model, FEW, data, state, epochs=50, callback=lambda epoch, info: epoch == 6)[1].elbo) == 7
 
 
 def test_column_gradients_are_those_of_the_columns(double):
-    model, data = VAE(2, 8), mixed_data(30, "float64")
-    state = start(model, MIXED, data, jax.random.key(0), 1e-3)
+    model, data = VAE(2, 8), few_data(30, "float64")
+    state = start(model, FEW, data, jax.random.key(0), 1e-3)
     rows = jnp.arange(30)
-    norms = column_gradients(model, MIXED, data, state, rows)
-    norms_again, changes = watch(model, MIXED, data, state, rows)
+    norms = column_gradients(model, FEW, data, state, rows)
+    norms_again, changes = watch(model, FEW, data, state, rows)
     np.testing.assert_allclose(norms_again, norms, rtol=1e-12)
-    later = step(model, MIXED, data, state, rows)[0].shared
-    for j in (1, 5):  # a column of two features, and one of one: each costs a compilation
+    later = jax.jit(partial(step, model, FEW))(data, state, rows)[0].shared
+    for j in (1, 2):  # a column of two features, and one of one: each costs a compilation
 
         def column(shared, j=j):
-            return model.terms(shared, {}, state.key, MIXED, data, state.epoch).log_likelihood[:, j].mean()
+            return model.terms(shared, {}, state.key, FEW, data, state.epoch).log_likelihood[:, j].mean()
 
         gradient = jax.jit(jax.grad(column))
         flat, after = (jax.flatten_util.ravel_pytree(gradient(shared))[0] for shared in (state.shared, later))
@@ -340,13 +347,13 @@ def test_column_gradients_are_those_of_the_columns(double):
 
 
 def test_a_training_is_watched_at_evenly_spaced_points_and_is_the_same_unwatched():
-    model, data = VAE(2, 8), mixed_data()
-    plain, history, nothing = fit_model(model, MIXED, data, 3, 1e-3, epochs=7)
-    shared, again, watched = fit_model(model, MIXED, data, 3, 1e-3, epochs=7, n_points=3)
+    model, data = VAE(2, 8), few_data()
+    plain, history, nothing = fit_model(model, FEW, data, 3, 1e-3, epochs=7)
+    shared, again, watched = fit_model(model, FEW, data, 3, 1e-3, epochs=7, n_points=3)
     assert watched.epochs.tolist() == [0, 2, 5, 7]
-    assert watched.gradients.shape == watched.changes.shape == (4, MIXED.n_columns)
+    assert watched.gradients.shape == watched.changes.shape == (4, FEW.n_columns)
     assert nothing.epochs.size == 0
-    _, _, at_first = fit_model(model, MIXED, data, 3, 1e-3, epochs=1, n_points=0)
+    _, _, at_first = fit_model(model, FEW, data, 3, 1e-3, epochs=1, n_points=0)
     assert at_first.epochs.tolist() == [0]
     np.testing.assert_allclose(at_first.gradients, watched.gradients[:1], rtol=1e-5)
     np.testing.assert_array_equal(history.elbo, again.elbo)
