@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import glob
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -15,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evenly._support import TableError, require
+from evenly.sources import check_alike, clear_file, find_files, is_many, is_parquet, scan
 from evenly.tables import refuse_duplicates
 
 MOST_IN_MEMORY = 500_000
@@ -59,7 +59,7 @@ class Parquet:
 
     def scan(self) -> Any:
         """Return a lazy frame of Polars."""
-        return require("polars", "tool").scan_parquet(list(self.files), glob=False, hive_partitioning=False)
+        return scan(self.files)
 
     def read(self) -> Any:
         """Return the whole table as a Polars frame."""
@@ -155,22 +155,20 @@ def open_parquet(source: str | Path) -> Parquet:
     (('x', 'y'), 4, ['part0.parquet', 'part1.parquet'])
     """
     parquet = require("pyarrow.parquet", "engines")
-    files = _find(source)
-    groups, metadata, n_rows, first = [], [], 0, None
+    files = find_files(source)
+    groups, metadata, n_rows = [], [], 0
     for number, path in enumerate(files):
         with _readable(path), parquet.ParquetFile(path) as file:
-            schema, known = file.schema_arrow, file.metadata
-        refuse_duplicates(schema.names)
-        first = schema if first is None else first
-        _check_alike(files[0], first, path, schema)
+            known = file.metadata
+            refuse_duplicates(file.schema_arrow.names)
         metadata.append(known)
         for i in range(known.num_row_groups):
             groups.append(RowGroup(number, i, n_rows))
             n_rows += known.row_group(i).num_rows
-    assert first is not None
-    if not n_rows or not first.names:
-        raise TableError(f"{source} with {n_rows} rows and {len(first.names)} columns", "expected at least 1 of each")
-    return Parquet(tuple(files), tuple(first.names), n_rows, tuple(groups), tuple(metadata))
+    names = tuple(check_alike(files))
+    if not n_rows or not names:
+        raise TableError(f"{source} with {n_rows} rows and {len(names)} columns", "expected at least 1 of each")
+    return Parquet(tuple(files), names, n_rows, tuple(groups), tuple(metadata))
 
 
 def is_dataset(source: str | Path) -> bool:
@@ -182,11 +180,7 @@ def is_dataset(source: str | Path) -> bool:
     (True, False, False)
     """
     path = Path(source)
-    if path.is_dir():
-        return True
-    if path.is_file():
-        return _named_parquet(path) and _count_rows(path) > MOST_IN_MEMORY
-    return _named_parquet(path) and glob.has_magic(str(source))
+    return is_many(path) or (path.is_file() and is_parquet(path) and _count_rows(path) > MOST_IN_MEMORY)
 
 
 def _count_rows(path: Path) -> int:
@@ -198,53 +192,6 @@ def _count_rows(path: Path) -> int:
         return 0
 
 
-def _named_parquet(path: Path) -> bool:
-    return path.suffix.lower() in (".parquet", ".pq")
-
-
-def _find(source: str | Path) -> list[Path]:
-    path = Path(source)
-    if path.is_dir():
-        found = sorted(one for one in path.rglob("*") if _named_parquet(one) and one.is_file())
-        if not found:
-            raise TableError(
-                f"the folder {source} without a Parquet file", "expected some", "their names end in .parquet"
-            )
-        return found
-    if path.exists():
-        return [path]
-    found = sorted(Path(one) for one in glob.glob(str(source), recursive=True) if Path(one).is_file())
-    if not found:
-        raise TableError(f"no file {source}", "expected one or several of Parquet", "check the spelling")
-    return found
-
-
-def _check_alike(first: Path, expected: Any, path: Path, schema: Any) -> None:
-    """Refuse a file whose columns are not those of the first one."""
-    if schema.equals(expected):
-        return
-    for name in expected.names:
-        if name not in schema.names:
-            raise TableError(f"no such column in {path}", f"{first} has it", "add it, with missing cells", column=name)
-        own, wanted = schema.field(name).type, expected.field(name).type
-        if own != wanted:
-            hint = "write all files with the same types"
-            raise TableError(f"the type {own} in {path}", f"{first} has {wanted}", hint, column=name)
-    for name in schema.names:
-        if name not in expected.names:
-            raise TableError(f"it in {path}", f"{first} has no such column", "leave it out", column=name)
-    if schema.names != expected.names:
-        raise TableError(f"another order of columns in {path}", f"expected that of {first}")
-
-
-@contextmanager
-def _readable(path: Path) -> Iterator[None]:
+def _readable(path: Path) -> AbstractContextManager[None]:
     """Turn whatever goes wrong with a file into one clear error."""
-    arrow, polars = require("pyarrow", "engines").ArrowException, require("polars", "tool").exceptions.PolarsError
-    try:
-        yield
-    except TableError:
-        raise
-    except (OSError, arrow, polars) as error:
-        message = " ".join(str(getattr(error, "strerror", None) or error).partition("\n")[0].split()).rstrip(".")
-        raise TableError(f"{path}: {message}", "expected a whole and sound Parquet file") from error
+    return clear_file(path, require("pyarrow", "engines").ArrowException)

@@ -79,7 +79,7 @@ def find_files(source: str | Path) -> list[Path]:
     if path.is_dir():
         shown = (file for file in path.iterdir() if not file.name.startswith((".", "_")))
         files = [file for file in shown if file.is_file()]
-        found = [file for file in files if _is_parquet(file)]
+        found = [file for file in files if is_parquet(file)]
         if not found and files:
             raise _no_parquet(min(files))
         told = f"the folder {str(source)!r}, which has no file"
@@ -92,19 +92,20 @@ def find_files(source: str | Path) -> list[Path]:
     if not found:
         raise TableError(told, "expected Parquet files")
     for file in found:
-        if not _is_parquet(file):
+        if not is_parquet(file):
             raise _no_parquet(file)
     return sorted(found)
 
 
-def _is_parquet(file: Path) -> bool:
+def is_parquet(file: Path) -> bool:
+    """Whether a file is named as Parquet is."""
     return file.name.lower().endswith(EXTENSIONS)
 
 
 def _no_parquet(file: Path) -> TableError:
     return TableError(
         f"the file {str(file)!r}",
-        "an engine expects Parquet files, which say of what type a column is",
+        "expected Parquet, which says of what type a column is",
         "write it as Parquet first: evenly.write_table(evenly.read_table(...), ...)",
     )
 
@@ -113,8 +114,8 @@ def check_alike(files: Sequence[Path]) -> dict[str, Any]:
     """Return the columns with their types, or refuse files that are not parts of one table; reads no rows."""
     first: dict[str, Any] = {}
     for file in files:
-        with clear(f"the file {str(file)!r}", "expected a whole Parquet file", _polars_damage()):
-            columns = dict(_scan([file]).collect_schema())
+        with clear_file(file):
+            columns = dict(scan([file]).collect_schema())
         first = first or columns
         if list(columns) == list(first) and columns == first:
             continue
@@ -141,7 +142,13 @@ def clear(what: str, expected: str, damage: tuple[type[BaseException], ...]) -> 
         raise TableError(f"{what}: {' '.join(first.split()).rstrip('.')}", expected) from error
 
 
-def _scan(files: Sequence[Path]) -> Any:
+def clear_file(file: Path, *damage: type[BaseException]) -> AbstractContextManager[None]:
+    """Turn whatever Polars, or a reader that fails otherwise, says of a file into one clear error."""
+    return clear(f"the file {str(file)!r}", "expected a whole Parquet file", (*_polars_damage(), *damage))
+
+
+def scan(files: Sequence[Path]) -> Any:
+    """Return files as one lazy frame of Polars; what stands in their names is no pattern, and no column."""
     return require("polars", "tool").scan_parquet(list(files), glob=False, hive_partitioning=False)
 
 
@@ -158,7 +165,7 @@ def _polars() -> Iterator[Engine]:
     def write(frame: Any, path: Path, rows: int) -> None:
         frame.sink_parquet(path, row_group_size=rows, compression=COMPRESSION)
 
-    yield Engine(_scan, write, _polars_damage())
+    yield Engine(scan, write, _polars_damage())
 
 
 @contextmanager
