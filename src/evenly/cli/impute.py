@@ -197,6 +197,7 @@ def learn(
     bar: bool,
     balance: bool,
     files: str | None = None,
+    n_networks: Any = "auto",
 ) -> Learned:
     """Estimate the error of an imputer, diagnose the table if asked to, and fit the imputer to all of it.
 
@@ -211,6 +212,7 @@ def learn(
         method,
         estimate=estimate,  # type: ignore[arg-type]  # checked before
         epochs="auto" if epochs is None else epochs,
+        n_networks=n_networks,
         random_state=seed,
         verbose=int(bar),
         **settings,
