@@ -4,13 +4,16 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: demo test lint bench docs clean
+.PHONY: demo test test-slow lint bench docs clean
 
 demo: $(VENV)/tool.stamp
 	$(BIN)/evenly demo --out demo
 
 test: lint
-	$(BIN)/python -m pytest -n 2 --dist loadfile --durations=15
+	$(BIN)/python -m pytest -n 2 --dist loadfile --durations=15 -m "not slow"
+
+test-slow: $(VENV)/test.stamp
+	$(BIN)/python -m pytest -n 2 --dist loadfile --durations=15 -m slow
 
 lint: $(VENV)/test.stamp
 	$(BIN)/ruff check .

@@ -486,7 +486,6 @@ def test_a_scaler_fitted_on_an_engine_is_saved_and_used_in_memory(fitted, tmp_pa
 # --- a worker lost ---
 
 
-@pytest.mark.slow
 def test_a_dask_worker_killed_during_fit_changes_nothing(tmp_path, fitted):
     """The first partition's task kills its own process, once: the cluster starts another and reads it again."""
     distributed = pytest.importorskip("distributed")

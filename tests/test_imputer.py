@@ -611,6 +611,7 @@ def test_markers_are_missing_cells():
 # --- learning ---
 
 
+@pytest.mark.slow
 def test_strong_dependences_are_learned():
     rng = np.random.default_rng(0)
     x = rng.normal(size=400)

@@ -148,6 +148,7 @@ def test_weights_weigh_the_columns_gradients():
     np.testing.assert_allclose(gradient([3.0, 1.0]), 3.0 * (first - none) + second, rtol=1e-3, atol=1e-4)
 
 
+@pytest.mark.slow
 def test_the_vae_learns_from_hidden_cells_too():
     data = two_columns()
     for masked in (False, True):
@@ -301,6 +302,7 @@ def test_intervals_hold_as_many_cells_as_they_say(learned):
         imputer.interval(holed, 1.5)
 
 
+@pytest.mark.slow
 def test_intervals_of_the_papers_models_come_from_draws():
     holed, _ = hide(linked_table(100))
     imputer = Imputer("mixture", "std-none", epochs=2, random_state=0).fit(holed)
@@ -324,6 +326,7 @@ def test_samples_keep_what_columns_say_about_each_other(learned):
     assert not drawn[0].equals(drawn[1])
 
 
+@pytest.mark.slow
 def test_whole_numbers_in_float_columns_get_their_mean_and_integers_stay_integers():
     rng = np.random.default_rng(0)
     x = rng.normal(size=300)
@@ -340,6 +343,7 @@ def test_whole_numbers_in_float_columns_get_their_mean_and_integers_stay_integer
     assert median["n"].eq(median["n"].round()).all()
 
 
+@pytest.mark.slow
 def test_several_networks_are_averaged(learned):
     _, _, holed, _ = learned
     imputer = Imputer(epochs=1, hidden_size=8, n_networks=3, random_state=0).fit(holed)
@@ -353,6 +357,7 @@ def test_several_networks_are_averaged(learned):
     assert not np.allclose(alone[0], alone[1])
 
 
+@pytest.mark.slow
 def test_a_declared_likelihood_is_used():
     holed, _ = hide(linked_table(200))
     imputer = Imputer(likelihoods={"x": "normal"}, epochs=1, hidden_size=8, random_state=0).fit(holed)
@@ -363,6 +368,7 @@ def test_a_declared_likelihood_is_used():
     assert (low["x"] < high["x"])[holed["x"].isna()].all()
 
 
+@pytest.mark.slow
 def test_columns_far_from_zero_are_learned():
     rng = np.random.default_rng(0)
     x = rng.normal(size=400)
@@ -373,6 +379,7 @@ def test_columns_far_from_zero_are_learned():
     assert np.corrcoef(full["year"][cells] - 1e9, table["year"][cells] - 1e9)[0, 1] > 0.9
 
 
+@pytest.mark.slow
 def test_a_small_table_of_noise_is_not_made_worse_than_the_mean():
     rng = np.random.default_rng(0)
     table = pd.DataFrame(rng.normal(size=(200, 4)), columns=list("abcd"))

@@ -126,9 +126,9 @@ def compare_imputers(
     Examples
     --------
     >>> table = np.random.default_rng(0).normal(size=(60, 2))
-    >>> some = [Imputer(epochs=1, n_networks=1, random_state=0), Imputer("mixture", epochs=1, random_state=0)]
-    >>> [trial.model for trial in compare_imputers(some, table)]
-    ['masked', 'mixture']
+    >>> some = [Imputer(method=name, epochs=1, n_networks=1, random_state=0) for name in ("lip-none", "std-none")]
+    >>> [trial.method for trial in compare_imputers(some, table)]
+    ['lip-none', 'std-none']
     """
     if not 0.0 < share < 1.0:
         raise TableError(f"share = {share!r}", "expected a number between 0 and 1")
