@@ -88,18 +88,18 @@ def show_diagnosis(found: Any) -> None:
     """Print a diagnosis: smoothness and share of the gradient, what short trainings learned, and the verdict."""
     if found.columns:
         show_table(
-            ("column", "likelihood", *(f"L {name}" for name in SHOWN), *(f"share {name}" for name in SHOWN)),
+            ("column", "likelihood", *(f"L {name}" for name in SHOWN), *(f"% {name}" for name in SHOWN)),
             [
                 (
                     one.column,
                     one.likelihood,
                     *(f"{one.smoothness[name]:.3g}" for name in SHOWN),
-                    *(f"{one.gradient_share[name]:.1%}" for name in SHOWN),
+                    *(f"{100.0 * one.gradient_share[name]:.1f}" for name in SHOWN),
                 )
                 for one in found.columns
             ],
-            title="Smoothness (L) of each column's log-likelihood, and its share of the gradient",
-            right=tuple(f"{what} {name}" for name in SHOWN for what in ("L", "share")),
+            title="Smoothness (L) of each column, and its share of the gradient (%)",
+            right=tuple(f"{what} {name}" for name in SHOWN for what in ("L", "%")),
         )
     for one in found.trainings:
         errors, alone = (mean(list(of.values())) for of in (one.error, one.baseline_error))
