@@ -208,7 +208,8 @@ def main() -> None:
     """Write the page and draw the picture."""
     write_text(PAGE, page(PAGE.read_text(encoding="utf-8")))
     write_bytes(RESULTS / "pictures" / "peers.png", picture(read("peers.jsonl")))
-    write_bytes(RESULTS / "pictures" / "reliability.png", reliability(read("peers.jsonl")))
+    if any(one.get("reliability") for one in read("peers.jsonl")):
+        write_bytes(RESULTS / "pictures" / "reliability.png", reliability(read("peers.jsonl")))
 
 
 if __name__ == "__main__":
