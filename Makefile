@@ -10,7 +10,7 @@ demo: $(VENV)/tool.stamp
 	$(BIN)/evenly demo --out demo
 
 test: lint
-	$(BIN)/python -m pytest -n 2 --dist loadfile --durations=15 -m "not slow"
+	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder --durations=15 -m "not slow"
 
 test-slow: $(VENV)/test.stamp
 	$(BIN)/python -m pytest -n 2 --dist loadfile --durations=15 -m slow

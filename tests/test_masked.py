@@ -118,6 +118,7 @@ def test_the_learning_rate_rises_and_falls():
     ] * 3
 
 
+@pytest.mark.slow
 def test_weight_decay_touches_weights_only():
     data = two_columns(64)
     model = Masked(8)

@@ -430,7 +430,7 @@ def test_new_rows_are_inferred_with_the_shared_parameters_fixed(name):
     model = {"mixture": Mixture(6), "factorization": Factorization(2)}[name]
     state = start(model, layout, data, jax.random.key(0), 3e-2)
     state, _ = train(model, layout, data, state, epochs=60, batch_size=256)
-    local = model.infer_local(state.shared, jax.random.key(1), layout, data)
+    local = jax.jit(partial(model.infer_local, layout=layout))(state.shared, jax.random.key(1), data=data)
     trained, inferred = (
         mean_log_likelihood(layout, model.predict(state.shared, one, None, layout, data), data)
         for one in (state.local, local)
