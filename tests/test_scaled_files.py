@@ -128,6 +128,15 @@ def test_a_file_without_rows_is_a_part_without_rows(data, scaler, tmp_path):
         assert_same(pl.read_parquet(tmp_path / f"{place}.parquet"), fitted.transform(table(), key=key))
 
 
+@pytest.mark.parametrize("key", [None, "row"])
+@pytest.mark.parametrize("engine", ORDERED)
+def test_files_without_a_row_are_refused_as_a_table_in_memory_is(engine, key, scaler, tmp_path):
+    table()[:0].write_parquet(tmp_path / "none.parquet")
+    with pytest.raises(TableError, match="0 rows"):
+        scale_files(tmp_path, tmp_path / "out.parquet", scaler("lip-gamma").fit(table()), engine=engine, key=key)
+    assert left(tmp_path) == ["none.parquet"]
+
+
 def test_a_table_wider_than_a_batch_goes_row_by_row(tmp_path, monkeypatch):
     monkeypatch.setattr(scaled_files, "BATCH_CELLS", 2)
     narrow = table()["people", "yes", "colour"][:20]

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evenly._support import TableError, require
-from evenly.sources import check_alike, clear_file, find_files, is_many, is_parquet, scan
+from evenly.sources import check_alike, clear_file, count_rows, find_files, is_many, is_parquet, scan
 from evenly.tables import refuse_duplicates
 
 MOST_IN_MEMORY = 500_000
@@ -187,7 +187,7 @@ def _count_rows(path: Path) -> int:
     """Return how many rows a Parquet file has; 0 if it is none, which whoever reads it will say."""
     pl = require("polars", "tool")
     try:
-        return int(pl.scan_parquet(path, glob=False).select(pl.len()).collect().item())
+        return count_rows([path])
     except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException):
         return 0
 

@@ -13,7 +13,17 @@ from evenly.files import replacing, replacing_folder
 from evenly.formats import check_writable
 from evenly.scaler import LipschitzScaler
 from evenly.scaling import get_method
-from evenly.sources import EXTENSIONS, Engine, arrow_settings, check_alike, clear, find_files, part_name, start_engine
+from evenly.sources import (
+    EXTENSIONS,
+    Engine,
+    arrow_settings,
+    check_alike,
+    clear,
+    count_rows,
+    find_files,
+    part_name,
+    start_engine,
+)
 
 PART_BYTES = 256 << 20
 """A part of the output is made of files of at least this size together: an engine reads several files at a time."""
@@ -70,6 +80,8 @@ def scale_files(
     target = Path(out)
     folder = _check_target(out, engine, files)
     _check_key(scaler, engine, key, check_alike(files))
+    if not count_rows(files):
+        raise TableError(f"{source} with 0 rows", "expected at least 1 row")
     unclear = f"{source}, read by {engine}", "expected whole Parquet files, and room to write"
     with started as ready, clear(*unclear, ready.damage):
         if not _is_fitted(scaler):

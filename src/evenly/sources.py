@@ -129,6 +129,11 @@ def check_alike(files: Sequence[Path]) -> dict[str, Any]:
     return first
 
 
+def count_rows(files: Sequence[Path]) -> int:
+    """Return how many rows Parquet files have, by their ends alone."""
+    return int(scan(files).select(require("polars", "tool").len()).collect().item())
+
+
 @contextmanager
 def clear(what: str, expected: str, damage: tuple[type[BaseException], ...]) -> Iterator[None]:
     """Turn whatever an engine says of a file into one clear error."""
