@@ -390,7 +390,7 @@ def test_columns_are_found_by_name_and_others_left_out(learned, tmp_path):
     with pytest.warns(EvenlyWarning, match=r"left out: \['new'\]"):
         learned.transform_file(source, tmp_path / "full.csv")
     assert pl.read_csv(tmp_path / "full.csv").columns == GAPPY.columns
-    with pytest.raises(TableError, match=r"Column 'count': got no such column in .*part0\.parquet"):
+    with pytest.raises(TableError, match=r"Column 'count': got no such column among \["):
         learned.transform_file(write_files(GAPPY.drop("count"), tmp_path), tmp_path / "full.csv")
 
 

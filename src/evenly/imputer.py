@@ -38,6 +38,7 @@ from evenly.features import (
 from evenly.files import read_tensors, readable, saved_path, write_tensors
 from evenly.formats import write_parts
 from evenly.held_out import learn, modelled_values, remember_table
+from evenly.lazy import open_lazy
 from evenly.likelihoods import NORMAL, Likelihood
 from evenly.metrics import log_likelihood
 from evenly.models import MODELS
@@ -424,21 +425,13 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
         """
         check_is_fitted(self, "scaler_")
         files = open_parquet(source)
-        names = list(files.names)
-        if self.scaler_.container_ != "numpy":
-            labels = [str(one.label) for one in self._columns]
-            absent = [label for label in labels if label not in names]
-            if absent:
-                raise TableError(
-                    f"no such column in {files.files[0]}",
-                    "expected every column that was there in fit",
-                    "add it, with missing cells if it is unknown",
-                    column=absent[0],
-                )
-            if len(names) > len(labels):
-                extra = [name for name in names if name not in labels]
-                warnings.warn(left_out(extra), EvenlyWarning, stacklevel=2)
-            names = labels
+        lazy = open_lazy(files.scan())
+        assert lazy is not None
+        labels = [one.label for one in self._columns]
+        columns, extra = select(lazy, labels, by_position=self.scaler_.container_ == "numpy")
+        if extra:
+            warnings.warn(left_out(extra), EvenlyWarning, stacklevel=2)
+        names = [column.name for column in columns]
         write_parts((self.transform(frame) for frame in files.batches(names, self._cut)), out, form=form)
 
     def _cut(self, frame: Any) -> int:
