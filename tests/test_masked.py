@@ -13,7 +13,7 @@ from evenly import EvenlyWarning, Imputer, TableError, imputation_error
 from evenly.features import balancing_weights, constant_naturals, describe, lay_out
 from evenly.held_out import hold_out, make_judge, settle
 from evenly.likelihoods import BERNOULLI, NORMAL, UNIT_NORMAL, get_likelihood
-from evenly.models import MODELS, bbvi
+from evenly.models import MODELS, bbvi, fitting
 from evenly.models.masked import Masked
 from evenly.scaler import LipschitzScaler
 from evenly.smoothness import scaled_smoothness
@@ -222,7 +222,7 @@ def test_held_out_cells_are_neither_shown_nor_trained_on():
         seen.append(data)
         return fit_model(*args, data=data, **settings)
 
-    from evenly.models.bbvi import fit_model
+    from evenly.models.fitting import fit_model
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("evenly.imputer.fit_model", spy)
@@ -239,7 +239,7 @@ def test_the_judge_prefers_parameters_that_predict():
     shown = data._replace(mask=data.mask & ~held[:, np.array(LAYOUT.columns)])
     judge = make_judge(model, LAYOUT, shown, held)
     assert judge is not None
-    shared, history, _ = bbvi.fit_model(model, LAYOUT, shown, 0, 1e-2, epochs=40, batch_size=64, judge=judge)
+    shared, history, _ = fitting.fit_model(model, LAYOUT, shown, 0, 1e-2, epochs=40, batch_size=64, judge=judge)
     begun = bbvi.start(model, LAYOUT, shown, jax.random.key(0), 1e-2).shared
     assert judge(shared) > judge(begun) + 0.1
     assert judge(jax.tree.map(lambda leaf: leaf * np.nan, begun)) == -np.inf

@@ -22,7 +22,6 @@ from evenly.models.bbvi import (
     Layout,
     column_gradients,
     constrain,
-    fit_model,
     normal_kl,
     objective,
     run_epoch,
@@ -33,6 +32,7 @@ from evenly.models.bbvi import (
     watch,
 )
 from evenly.models.factorization import Factorization
+from evenly.models.fitting import fit_model
 from evenly.models.mixture import Mixture
 from evenly.models.vae import VAE
 

@@ -28,7 +28,7 @@ from evenly import (
 from evenly.cli import main
 from evenly.features import arrange, describe, lay_out
 from evenly.formats import write_parts
-from evenly.models.bbvi import Stream, fit_model
+from evenly.models.fitting import Stream, fit_model
 from evenly.models.vae import VAE
 from evenly.parquet import Parquet, is_dataset, open_parquet
 from evenly.streaming import Feed, ahead, draw_sample

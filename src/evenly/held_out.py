@@ -19,17 +19,8 @@ from evenly.bins import Bins
 from evenly.features import Part, estimate_part, mix_twins, recover_part
 from evenly.likelihoods import UNIT_NORMAL
 from evenly.metrics import clearly_better
-from evenly.models.bbvi import (
-    Data,
-    History,
-    Info,
-    Layout,
-    Model,
-    Stream,
-    Watched,
-    held_out_log_likelihood,
-    predict_natural,
-)
+from evenly.models.bbvi import Data, History, Info, Layout, Model
+from evenly.models.fitting import Stream, Watched, held_out_log_likelihood, predict_natural
 from evenly.scaler import FittedColumn
 from evenly.tables import Floats
 from evenly.twins import BELIEFS, Belief, Memory, Twins, find_twins, remember, weigh

@@ -42,16 +42,8 @@ from evenly.lazy import open_lazy
 from evenly.likelihoods import NORMAL, Likelihood
 from evenly.metrics import log_likelihood
 from evenly.models import MODELS
-from evenly.models.bbvi import (
-    Info,
-    Layout,
-    Model,
-    constant_log_likelihood,
-    fit_model,
-    flatten,
-    predict_natural,
-    unflatten,
-)
+from evenly.models.bbvi import Info, Layout, Model
+from evenly.models.fitting import constant_log_likelihood, fit_model, flatten, predict_natural, unflatten
 from evenly.parquet import open_parquet
 from evenly.scaler import FittedColumn, LipschitzScaler, check_width, left_out, pass_through, plain_settings
 from evenly.scaling import get_method

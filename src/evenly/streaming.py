@@ -17,7 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from evenly.features import Part, arrange
-from evenly.models.bbvi import Data, Layout, Stream
+from evenly.models.bbvi import Data, Layout
+from evenly.models.fitting import Stream
 from evenly.parquet import Parquet, Piece, open_parquet
 from evenly.scaler import FittedColumn
 from evenly.tables import Floats, TableColumn, as_column, open_table
@@ -144,7 +145,7 @@ class _Witnesses:
 
 @dataclass(frozen=True)
 class Feed:
-    """All rows of a table, epoch after epoch, as parts that a model is trained on; see `bbvi.Stream`."""
+    """All rows of a table, epoch after epoch, as parts that a model is trained on; see `fitting.Stream`."""
 
     source: Parquet
     columns: Sequence[FittedColumn]
