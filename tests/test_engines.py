@@ -493,7 +493,7 @@ def test_a_dask_worker_killed_during_fit_changes_nothing(tmp_path, fitted):
     marker, parquet = tmp_path / "killed", tmp_path / "table.parquet"
     table().to_parquet(parquet)
     lazy = dd.from_map(read_or_die, [0, 100, 200], path=str(parquet), marker=str(marker), meta=table().iloc[:0])
-    settings = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "dashboard_address": None}
+    settings = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "dashboard_address": ":0"}
     with (
         distributed.LocalCluster(**settings, silence_logs=50) as cluster,
         distributed.Client(cluster),

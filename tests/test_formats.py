@@ -320,9 +320,9 @@ def test_a_long_table_is_read_fast_and_whole(tmp_path):
         | {f"t{j}": rng.choice(["red", "a, b", 'q"', None], n) for j in range(2)}
     )
     write_table(table, tmp_path / "a.csv")
-    start = time.perf_counter()
+    start = time.process_time()
     assert_frame_equal(read_table(tmp_path / "a.csv"), table)
-    assert time.perf_counter() - start < 3.0
+    assert time.process_time() - start < 3.0
 
 
 # --- JSON lines -------------------------------------------------------------------------------------------------

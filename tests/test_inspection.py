@@ -250,7 +250,7 @@ def test_a_long_table_is_inspected_fast():
     table = pl.DataFrame(
         {"x": x, "n": RNG.integers(0, 99, n), "marked": [*map(str, x[:-1]), "NA"], "id": [f"u{i}" for i in range(n)]}
     )
-    start = time.perf_counter()
+    start = time.process_time()
     kinds = [column.kind for column in inspect_table(table).columns]
-    assert time.perf_counter() - start < 3.0
+    assert time.process_time() - start < 3.0
     assert kinds == ["real", "count", "real", "ignore"]

@@ -532,7 +532,7 @@ def test_networks_are_trained_on_a_dask_cluster_to_the_same_bytes(plain):
     here = Imputer(**settings).fit(plain[:300])
     with (
         distributed.LocalCluster(
-            n_workers=1, threads_per_worker=2, processes=True, dashboard_address=None, silence_logs=50
+            n_workers=1, threads_per_worker=2, processes=True, dashboard_address=":0", silence_logs=50
         ) as cluster,
         distributed.Client(cluster) as client,
         joblib.parallel_config(backend="dask"),
