@@ -31,8 +31,8 @@ from evenly.models.bbvi import (
     unconstrain,
     watch,
 )
-from evenly.models.factorization import Factorization
-from evenly.models.fitting import fit_model
+from evenly.models.factorization import Factorization, _best_second
+from evenly.models.fitting import fit_model, predict_natural
 from evenly.models.mixture import Mixture
 from evenly.models.vae import VAE
 
@@ -209,6 +209,53 @@ def test_the_elbo_of_a_factorization_is_the_evidence_at_the_exact_posterior_and_
     assert value == pytest.approx(evidence, abs=5 * error)
     for shift in (0.5, -1.0):
         assert elbo({"mean": posterior["mean"] + shift})[0] < evidence - 0.05
+
+
+def test_a_factorization_starts_with_the_second_parameters_that_go_with_a_product_of_zero(double):
+    """Gammas at the column's mean, normals with its mean square, whatever the product will become; closed forms."""
+    layout = Layout((NORMAL, GAMMA, GAMMA, LOG_NORMAL), (0, 1, 1, 2))
+    data = mixed_data(200, "float64")
+    data = Data(*(part[:, :4] for part in data))
+    shared, _ = Factorization(2).init(jax.random.key(0), layout, data)
+    raw = Factorization._raw(layout, jnp.zeros(4), shared["others"])
+    normal, small, large, log_normal = layout.by_feature(layout.natural(raw))
+    x = [np.asarray(data.targets[:, j])[np.asarray(data.mask[:, j])] for j in range(4)]
+    np.testing.assert_allclose(-0.5 / normal[1], (x[0] ** 2).mean(), rtol=1e-6)
+    for natural, values in ((small, x[1]), (large, x[2])):
+        np.testing.assert_allclose((natural[0] + 1) / -natural[1], values.mean(), rtol=1e-6)
+    np.testing.assert_allclose(-0.5 / log_normal[1], (np.log(x[3]) ** 2).mean(), rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("family", "mean"),
+    [
+        ("gamma", lambda shape, rate: stats.gamma(shape, scale=1 / rate).mean()),
+        ("inverse-gamma", lambda shape, rate: stats.gamma(shape, scale=1 / rate).mean()),  # of 1/x
+        ("inverse-gaussian", lambda mean, shape: 1 / mean + 1 / shape),  # of 1/x
+    ],
+)
+def test_the_second_parameter_makes_its_statistic_right(family, mean, double):
+    likelihood, means = LIKELIHOODS[family], jnp.asarray([1e-3, 0.7, 40.0])
+    first = jnp.full(3, constrain(likelihood, jnp.zeros(2))[0])
+    usual = np.asarray(likelihood.to_usual(_best_second(likelihood, first, means)))
+    np.testing.assert_allclose([mean(*one) for one in usual], means, rtol=1e-6)
+
+
+def test_a_factorization_tells_all_classes_apart_by_row():
+    """Three classes that another column gives away; with the first class alone two of them would be as one."""
+    rng = np.random.default_rng(0)
+    group = rng.integers(0, 3, 300)
+    hidden = np.arange(300) >= 200
+    layout = Layout((NORMAL, NORMAL, Categorical(3)), (0, 1, 2))
+    near = np.array([[2.0, 0.0], [-1.0, 1.7], [-1.0, -1.7]])[group] + rng.normal(0.0, 0.2, (300, 2))
+    targets = np.column_stack([near, group]).astype(np.float32)
+    mask = np.ones((300, 3), bool)
+    mask[hidden, 2] = False
+    data = Data(np.zeros((300, 0), np.float32), targets, mask)
+    model = Factorization(3)
+    shared, _, _ = fit_model(model, layout, data, 0, 3e-2, epochs=200, batch_size=300)
+    classes = predict_natural(model, layout, shared, data)[2].argmax(-1)
+    assert (classes == group)[hidden].mean() > 0.9
 
 
 def test_the_elbo_of_a_mixture_is_the_evidence_at_the_exact_posterior(double):

@@ -83,13 +83,6 @@ class Layout:
         return sum(len(one.natural_bounds) for one in self.likelihoods)
 
     @cached_property
-    def first_parameters(self) -> np.ndarray:
-        """Places, in the flat vector, of the first natural parameter of each feature, in the order of the groups."""
-        return np.concatenate(
-            [g.start + np.arange(len(g.features)) * len(g.likelihood.natural_bounds) for g in self.groups]
-        )
-
-    @cached_property
     def first_features(self) -> np.ndarray:
         """The first feature of each column: its mask is the column's."""
         return np.unique(self.columns, return_index=True)[1].astype(np.int32)
