@@ -124,12 +124,16 @@ class Layout:
 
     def log_likelihood(self, raw: jax.Array, targets: jax.Array, mask: jax.Array) -> jax.Array:
         """Return the log-likelihood of every column of every row: observed cells only."""
+        seen = self.cell_log_likelihood(raw, targets, mask)
+        return seen @ self.membership.astype(seen.dtype)
+
+    def cell_log_likelihood(self, raw: jax.Array, targets: jax.Array, mask: jax.Array) -> jax.Array:
+        """Return the log-likelihood of every feature of every row, in the order of the groups: 0 if not observed."""
         cells = [
             group.likelihood.log_density(targets[..., group.features], natural)
             for group, natural in zip(self.groups, self.natural(raw), strict=True)
         ]
-        seen = jnp.where(mask[..., self.order], jnp.concatenate(cells, axis=-1), 0.0)
-        return seen @ self.membership.astype(seen.dtype)
+        return jnp.where(mask[..., self.order], jnp.concatenate(cells, axis=-1), 0.0)
 
 
 def constant_raw(layout: Layout, targets: jax.Array, mask: jax.Array) -> jax.Array:

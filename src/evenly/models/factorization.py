@@ -76,7 +76,7 @@ class Factorization(Model):
 
         def loss(local: Any) -> jax.Array:
             raw = self.predict(shared, local, None, layout, data)
-            seen = layout.log_likelihood(raw, data.targets, data.mask).sum()
+            seen = layout.cell_log_likelihood(raw, data.targets, data.mask).sum()
             return jnp.asarray(0.5 * (local["mean"] ** 2).sum() - seen)
 
         def climb(carry: Any, _: None) -> tuple[Any, None]:
