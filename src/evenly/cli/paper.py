@@ -67,13 +67,13 @@ def run(
         if "failed" in record and sweep.Run(**record["run"]) in set(runs):
             told = f"{sweep.tell(record)}; remove its record to try again"
             console.print(told, markup=False, highlight=False, soft_wrap=True)
-    seconds = sweep.project(left, records)
-    total = sum(filter(None, seconds.values()))
+    seconds = sweep.project(runs, records)
+    whole, to_come = (sum(seconds[run] or 0.0 for run in some) for some in (runs, left))
     unknown = sum(value is None for value in seconds.values())
     tail = f", and {unknown} runs of models without a record" if unknown else ""
     console.print(
-        f"{len(runs)} runs, {len(runs) - len(left)} of them finished; the others take some {duration(total)}{tail}, "
-        "one after the other, by the times recorded."
+        f"{len(runs)} runs of some {duration(whole)}{tail}, one after the other, by the times recorded: "
+        f"{len(runs) - len(left)} of them are finished, the others take some {duration(to_come)}."
     )
     if plan:
         return

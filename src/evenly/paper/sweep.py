@@ -256,7 +256,7 @@ def _plain(value: Any) -> Any:
 
 
 def read_records(*places: str | Path) -> list[dict[str, Any]]:
-    """Read records from folders of single ones and from files with one a line; of equal runs the first counts."""
+    """Read records from folders of single ones and from files with one a line; of equal runs the first finished one."""
     found: dict[str, dict[str, Any]] = {}
     for place in map(Path, places):
         if not place.exists():
@@ -267,7 +267,9 @@ def read_records(*places: str | Path) -> list[dict[str, Any]]:
                 # Not splitlines: JSON texts may hold characters that it takes for the end of a line.
                 lines = file.read_bytes().decode("utf-8").removesuffix("\n").split("\n")
                 for record in map(json.loads, lines):
-                    found.setdefault(Run(**record["run"]).name, record)
+                    name = Run(**record["run"]).name
+                    if name not in found or ("failed" in found[name] and "failed" not in record):
+                        found[name] = record
             except (OSError, ValueError, KeyError, TypeError) as error:
                 raise TableError(
                     f"{file}: {error!r}", "expected records of runs", "remove it: its runs are then performed again"
@@ -422,18 +424,20 @@ def _cluster(backend: str | None) -> Iterator[None]:
 def project(runs: Sequence[Run], records: Sequence[Mapping[str, Any]]) -> dict[Run, float | None]:
     """Return the seconds that each run will take, by the recorded runs most like it; None where there is none.
 
-    The time of a run is that of its epochs: of the same data set, model and method, or else of the same data set and
-    model, or else of the model by the number of rows.
+    The time of a run is that of its epochs and of one prediction: of the same data set, model and method, or else of
+    the same data set and model, or else of the model by the number of rows. Of several the quickest counts: whatever
+    else a machine had to do only adds to a time.
     """
-    by_key: dict[tuple[str, ...], list[float]] = {}
+    by_key: dict[tuple[str, ...], list[tuple[float, float]]] = {}
     whole: tuple[str, ...]
     for record in records:
         if "seconds" in record:
-            run = Run(**record["run"])
-            rate = record["seconds"]["fit"] / run.epochs
+            run, rows = Run(**record["run"]), N_ROWS[record["run"]["dataset"]]
+            epoch, predict = record["seconds"]["fit"] / run.epochs, record["seconds"]["predict"]
             whole = (run.dataset, run.model, run.method)
-            for key, cost in ((whole, rate), (whole[:2], rate), (whole[1:2], rate / N_ROWS[run.dataset])):
-                by_key.setdefault(key, []).append(cost)
+            by_key.setdefault(whole, []).append((epoch, predict))
+            by_key.setdefault(whole[:2], []).append((epoch, predict))
+            by_key.setdefault(whole[1:2], []).append((epoch / rows, predict / rows))
     projected: dict[Run, float | None] = {}
     for run in runs:
         whole = (run.dataset, run.model, run.method)
@@ -441,8 +445,8 @@ def project(runs: Sequence[Run], records: Sequence[Mapping[str, Any]]) -> dict[R
         if nearest is None:
             projected[run] = None
             continue
-        rate = float(np.median(by_key[nearest])) * (N_ROWS[run.dataset] if len(nearest) == 1 else 1.0)
-        projected[run] = rate * run.epochs
+        epoch, predict = np.min(by_key[nearest], axis=0) * (N_ROWS[run.dataset] if len(nearest) == 1 else 1)
+        projected[run] = float(epoch * run.epochs + predict)
     return projected
 
 
