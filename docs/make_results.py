@@ -14,6 +14,7 @@ import numpy as np
 
 from evenly.files import write_bytes, write_text
 from evenly.paper import figures, measures, tables
+from evenly.paper.agreement import comparable
 from evenly.paper.sweep import read_records
 
 RESULTS = Path(__file__).parent / "results"
@@ -79,7 +80,7 @@ def overlooked(records: Sequence[Record]) -> str:
         scored = error[~np.isnan(error)]
         return f"{int((scored >= 1.0).sum())} of {len(scored)}"
 
-    return _by_method(measures.at_one_percent(records), cell)
+    return _by_method(measures.at_one_percent(comparable(records)), cell)
 
 
 def overlooked_in_adult(records: Sequence[Record]) -> str:
@@ -90,7 +91,7 @@ def overlooked_in_adult(records: Sequence[Record]) -> str:
         names = [f"`{name}`" for name, one in zip(some[0]["columns"], error, strict=True) if one >= 1.0]
         return ", ".join(names) or "none"
 
-    return _by_method(measures.those(measures.at_one_percent(records), dataset="adult"), cell)
+    return _by_method(measures.those(measures.at_one_percent(comparable(records)), dataset="adult"), cell)
 
 
 def balance(records: Sequence[Record]) -> str:
@@ -107,7 +108,7 @@ def balance(records: Sequence[Record]) -> str:
         spread = np.median([one.max() / max(one.min(), 1e-300) for one in first])
         return f"{made:.2f} · {changed:.2f} · {spread:.2g}"
 
-    return _by_method(measures.at_one_percent(records), cell)
+    return _by_method(measures.at_one_percent(comparable(records)), cell)
 
 
 SECTIONS = {
@@ -140,7 +141,7 @@ def main() -> None:
     """Write the page and draw the pictures."""
     records = read_records(RUNS)
     write_text(PAGE, page(PAGE.read_text(encoding="utf-8"), records))
-    done = measures.finished(records)
+    done = comparable(records)
     drawn = {
         "error_by_model": figures.error_boxes(done),
         "columns_adult": figures.column_bars(done, dataset="adult"),

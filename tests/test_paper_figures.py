@@ -17,6 +17,7 @@ from evenly._support import TableError
 from evenly.likelihoods import GAMMA
 from evenly.models import MODELS
 from evenly.paper import figures, measures
+from evenly.paper.agreement import comparable
 from evenly.paper.datasets import as_table, schema, synthetic
 from evenly.scaler import LipschitzScaler
 from evenly.scaling import METHODS
@@ -88,8 +89,11 @@ def test_every_method_has_its_own_colour_and_marker():
 
 
 def test_failed_and_shorter_runs_are_left_out():
+    """As the tables do: by data set, model and share of hidden cells."""
     records = [record(epochs=30), record(epochs=5), record(dataset="adult", epochs=5), failed(mask=2)]
-    assert measures.finished(records) == [records[0], records[2]]
+    assert comparable(records) == [records[0], records[2]]
+    other = [record(model="mixture", epochs=5), record(percent=50, epochs=5)]
+    assert comparable([*records, *other]) == [records[0], records[2], *other]
 
 
 def test_values_come_in_the_order_of_the_paper_and_unknown_ones_last():
@@ -346,10 +350,11 @@ def test_balance_draws_bands_and_spreads_of_all_three_quantities_and_the_first_g
     np.testing.assert_array_equal(median.get_xdata(), [20, 30])
     # Gains of 1/4, 1/2, -1/2, 1/2 and 1/4, 0, -3/2, 1/2, of two runs alike.
     np.testing.assert_allclose(median.get_ydata(), [0.375, 0.125])
-    # 1/2, 1, 1/4, 1/2 of the way after 20 epochs; nothing and all of it at the ends, where no spread is drawn.
+    # 1/2, 1, 1/2 of the way after 20 epochs, and the third gets worse; nothing and all of it at the ends, where no
+    # spread is drawn.
     np.testing.assert_allclose(progress[1].lines[0].get_ydata(), [0.0, 0.5, 1.0])
     np.testing.assert_array_equal(progress[0].lines[0].get_xdata(), [20])
-    shares = np.array([0.5, 1.0, 0.25, 0.5])
+    shares = np.array([0.5, 1.0, 0.5])
     np.testing.assert_allclose(progress[0].lines[0].get_ydata(), [shares.std() / shares.mean()])
     np.testing.assert_allclose(changes[1].lines[0].get_ydata(), [1.0, 0.5, 0.1, 0.1])
     np.testing.assert_allclose(changes[0].lines[0].get_ydata()[:2], [0.0, 0.0])

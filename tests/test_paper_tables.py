@@ -28,7 +28,8 @@ from evenly.paper.agreement import (
     summarize,
 )
 from evenly.paper.tables import (
-    CELL_COLUMNS,
+    NAMED,
+    OURS,
     PUBLISHED_COLUMNS,
     Grid,
     render,
@@ -85,7 +86,7 @@ def test_cells_are_means_over_runs_of_means_over_columns():
     assert continuous.std == pytest.approx(0.05 * 2**0.5)
     assert cells["wine", "vae", "std-none", "discrete"].mean == pytest.approx(0.4)
     assert cells["wine", "vae", "std-none", "all"].mean == pytest.approx((1.0 / 3 + 0.8 / 3) / 2)
-    assert cells["wine", "mixture", "std-none", "all"] == Cell("wine", "mixture", "std-none", "all", 0.3, None, 1)
+    assert cells["wine", "mixture", "std-none", "all"] == Cell("wine", "mixture", "std-none", "all", 0.3, None, 1, 10)
     assert len(cells) == 9
 
 
@@ -113,9 +114,22 @@ def test_failed_shorter_and_other_runs_are_left_out():
     ]
     assert summarize([*RECORDS, *more], 20, "honest") == summarize(RECORDS, 20, "honest")
     notes = " ".join(tabulate([*RECORDS, *more], 20, "honest").notes)
-    assert "Left out, runs of fewer epochs: 1." in notes
+    assert "Left out, runs of other lengths: wine vae of 5 epochs (1)." in notes
     assert "Left out, runs that failed: wine vae std-none (1)." in notes
     assert "Epochs: wine 10." in notes
+
+
+def test_methods_are_compared_at_the_epochs_that_most_of_them_have_and_published_cells_with_the_longest():
+    """A longer run of one method must not empty the others' cells, nor stand beside them as if it were their like."""
+    longer = record("std-none", [0.01] * 4, epochs=400)
+    assert summarize([*RECORDS, longer], 20, "honest") == summarize(RECORDS, 20, "honest")
+    cells = by_key(summarize([*RECORDS, longer], 20, "as-published"))
+    assert cells["wine", "vae", "std-none", "all"].epochs == 400
+    assert {cell.epochs for key, cell in cells.items() if key[2] != "std-none"} == {10}
+    notes = " ".join(tabulate([*RECORDS, longer], 20, "as-published").notes)
+    assert "Epochs: wine 10 or 400 (vae), 10 (mixture)." in notes
+    mixture = record("std-none", [0.1] * 4, model="mixture", epochs=90)
+    assert "Epochs: wine 10 (vae), 90 (mixture)." in " ".join(tabulate([*RECORDS, mixture], 20, "honest").notes)
 
 
 def test_a_kind_without_columns_has_no_cell():
@@ -269,7 +283,7 @@ def test_latex_escapes():
 
 def test_csv_has_a_row_a_cell():
     rows = list(csv.DictReader(io.StringIO(render(RECORDS, protocols=["honest", "as-published"], form="csv"))))
-    assert tuple(rows[0]) == (*CELL_COLUMNS, *PUBLISHED_COLUMNS)
+    assert tuple(rows[0]) == (*NAMED, "protocol", *OURS, "best", *PUBLISHED_COLUMNS)
     ours = {(row["protocol"], row["model"], row["method"], row["kind"]): row for row in rows}
     assert len(ours) == len(rows)
     one = ours["as-published", "vae", "std-none", "continuous"]

@@ -46,6 +46,8 @@ class Cell:
     std: float | None
     """Over the runs, with n - 1; None for a single one."""
     n: int
+    epochs: int = 0
+    """0 of what is not trained."""
 
     @property
     def key(self) -> Key:
@@ -97,25 +99,28 @@ def percents(records: Sequence[Record], wanted: Sequence[int] | None = None) -> 
 def summarize(records: Sequence[Record], percent: int, protocol: str) -> list[Cell]:
     """Return the cells of a table: means and standard deviations over masks and seeds.
 
-    Runs of a data set and a model are compared at equal epochs: those of the longest trainings count. Failed runs are
-    left out. The honest table also has cells of the method `mean-or-mode`, over the masks of the same runs.
+    Honestly, methods are compared at equal epochs (`comparable`); as published, each cell stands beside a published
+    one, and its longest runs count. Failed runs are left out. The honest table also has cells of the method
+    `mean-or-mode`, over the masks of the same runs.
 
     Examples
     --------
     >>> run = {"dataset": "wine", "percent": 20, "model": "vae", "method": "std-none", "seed": 0, "epochs": 9}
     >>> record = {"run": run | {"mask": 1}, "kinds": ["real", "binary"], "as_published": [0.2, None]}
     >>> summarize([record, record | {"run": run | {"mask": 2}, "as_published": [0.4, None]}], 20, "as-published")[0]
-    Cell(dataset='wine', model='vae', method='std-none', kind='continuous', mean=0.3..., std=0.1414..., n=2)
+    Cell(dataset='wine', model='vae', method='std-none', kind='continuous', mean=0.3..., std=0.1414..., n=2, epochs=9)
     >>> summarize([], 20, "honest")
     []
     """
     if protocol not in PROTOCOLS:
         raise TableError(f"protocol {protocol!r}", f"expected one of {', '.join(PROTOCOLS)}")
     errors: dict[Key, list[float]] = {}
+    epochs: dict[tuple[str, str, str], int] = {}
     simple: dict[tuple[str, str, int], dict[str, float]] = {}
-    for record in longest(records, percent):
+    for record in counted(records, percent, protocol):
         run = record["run"]
         block = run["dataset"], run["model"]
+        epochs[*block, run["method"]] = run["epochs"]
         for kind, error in _means(record, protocol.replace("-", "_")).items():
             errors.setdefault((*block, run["method"], kind), []).append(error)
         if protocol == "honest" and (*block, run["mask"]) not in simple:  # the same in all runs with this mask
@@ -124,20 +129,58 @@ def summarize(records: Sequence[Record], percent: int, protocol: str) -> list[Ce
         for kind, error in means.items():
             errors.setdefault((dataset, model, MEAN_OR_MODE, kind), []).append(error)
     cells = [
-        Cell(*key, statistics.fmean(some), statistics.stdev(some) if len(some) > 1 else None, len(some))
+        Cell(
+            *key,
+            statistics.fmean(some),
+            statistics.stdev(some) if len(some) > 1 else None,
+            len(some),
+            epochs.get(key[:3], 0),
+        )
         for key, some in errors.items()
     ]
     return sorted(cells, key=lambda cell: place_of(cell.key))
 
 
-def longest(records: Sequence[Record], percent: int) -> list[Record]:
-    """Return the finished runs with that percentage, of each data set and model those with the most epochs."""
-    finished = [one for one in records if "failed" not in one and one["run"]["percent"] == percent]
-    most: dict[tuple[str, str], int] = {}
-    for run in (one["run"] for one in finished):
-        block = run["dataset"], run["model"]
-        most[block] = max(most.get(block, 0), run["epochs"])
-    return [one for one in finished if one["run"]["epochs"] == most[one["run"]["dataset"], one["run"]["model"]]]
+def counted(records: Sequence[Record], percent: int, protocol: str) -> list[Record]:
+    """Return the runs of a table: side by side those of equal epochs, beside a published cell its longest ones."""
+    some = [one for one in records if one["run"]["percent"] == percent]
+    if protocol == "honest":
+        return comparable(some)
+    done = [one for one in some if "failed" not in one]
+    most: dict[tuple[str, ...], int] = {}
+    for run in (one["run"] for one in done):
+        most[_cell(run)] = max(most.get(_cell(run), 0), run["epochs"])
+    return [one for one in done if one["run"]["epochs"] == most[_cell(one["run"])]]
+
+
+def comparable(records: Iterable[Record]) -> list[Record]:
+    """Return the finished runs that may stand side by side: methods are compared at equal epochs.
+
+    Of a data set, a model and a share of hidden cells these are the runs of as many epochs as most methods have; if two
+    numbers of epochs have as many methods, the longer ones.
+
+    Examples
+    --------
+    >>> shared = {"dataset": "wine", "model": "vae", "percent": 20}
+    >>> some = [("std-none", 10), ("lip-none", 10), ("lip-none", 300)]
+    >>> records = [{"run": {**shared, "method": method, "epochs": epochs}} for method, epochs in some]
+    >>> [record["run"]["epochs"] for record in comparable([*records, {**records[2], "failed": "..."}])]
+    [10, 10]
+    """
+    done = [one for one in records if "failed" not in one]
+    methods: dict[tuple[str, str, int], dict[int, set[str]]] = {}
+    for run in (one["run"] for one in done):
+        methods.setdefault(_block(run), {}).setdefault(run["epochs"], set()).add(run["method"])
+    most = {block: max((len(own), epochs) for epochs, own in some.items())[1] for block, some in methods.items()}
+    return [one for one in done if one["run"]["epochs"] == most[_block(one["run"])]]
+
+
+def _block(run: Mapping[str, Any]) -> tuple[str, str, int]:
+    return run["dataset"], run["model"], run["percent"]
+
+
+def _cell(run: Mapping[str, Any]) -> tuple[str, ...]:
+    return run["dataset"], run["model"], run["method"]
 
 
 def _means(record: Record, key: str) -> dict[str, float]:

@@ -16,12 +16,12 @@ from evenly.files import write_bytes
 from evenly.likelihoods import GAMMA
 from evenly.metrics import GROUPS, PROTOCOLS
 from evenly.models import MODELS
+from evenly.paper.agreement import comparable
 from evenly.paper.measures import (
     Record,
     at_one_percent,
     band,
     bars,
-    finished,
     gradient_changes,
     grouped,
     improvements,
@@ -171,7 +171,7 @@ def marginals(records: Sequence[Record], *, dataset: str | None = None, model: s
     """
     there = [
         record
-        for record in those(finished(records), model=model)
+        for record in those(comparable(records), model=model)
         if record.get("marginals") and record["run"]["method"] in INTRODUCED
     ]
     dataset = _pick(there, dataset, ("adult",))
@@ -228,7 +228,7 @@ def error_boxes(records: Sequence[Record], *, by: str = "model", protocol: str =
     """
     if by not in ("model", "percent") or protocol not in PROTOCOLS:
         raise TableError(f"by={by!r}, protocol={protocol!r}", f"expected model or percent, and one of {PROTOCOLS}")
-    done = [record for record in finished(records) if not np.isnan(mean_error(record, protocol))]
+    done = [record for record in comparable(records) if not np.isnan(mean_error(record, protocol))]
     if not done:
         return None
     datasets = values_of(done, "dataset")
@@ -238,13 +238,15 @@ def error_boxes(records: Sequence[Record], *, by: str = "model", protocol: str =
         above += _error_panel(ax, those(done, dataset=dataset), by, protocol)
         _say(ax, dataset, y="error, mean over the columns", pad=13.0)
     failed = sum("failed" in record for record in records)
+    other_lengths = len(records) - failed - len(comparable(records))
     shares = ", ".join(map(str, values_of(done, "percent")))
     other = "of all models" if by == "percent" else f"at all shares of hidden cells ({shares} %)"
     note = (
         f"A box: the quartiles and the median over the runs {other}. Whiskers end at the last run within {WHISKER} "
         f"interquartile ranges of the box; runs beyond are dots. An axis ends at most {FENCE:g} interquartile ranges "
         f"above the upper quartile of all its runs; ▲n: n runs of the method are above it, {above} in all. "
-        f"{len(done)} runs{f'; failed, and not shown: {failed}' if failed else ''}."
+        f"{len(done)} runs{f'; failed, and not shown: {failed}' if failed else ''}"
+        f"{f'; of other epochs, and not shown: {other_lengths}' if other_lengths else ''}."
     )
     honest = protocol == "honest"
     how = "each column on its own hidden cells" if honest else "AS PUBLISHED: flawed, to compare with the paper only"
@@ -304,7 +306,7 @@ def _error_panel(ax: Any, records: Sequence[Record], by: str, protocol: str) -> 
 
 def stars(records: Sequence[Record], *, dataset: str | None = None) -> Any:
     """Draw a star a model: a ray a column, a line a method, at the normalized error; letter by default."""
-    done = finished(records)
+    done = comparable(records)
     dataset = _pick(done, dataset, ("letter",))
     shown = at_one_percent(those(done, dataset=dataset))
     if not shown:
@@ -360,7 +362,7 @@ def _top(means: Iterable[Floats]) -> float:
 
 def column_bars(records: Sequence[Record], *, dataset: str) -> Any:
     """Draw a bar a column and method at the normalized error, a row a model; a line at 1 is the mean or the mode."""
-    shown = at_one_percent(those(finished(records), dataset=dataset))
+    shown = at_one_percent(those(comparable(records), dataset=dataset))
     if not shown:
         return None
     models, methods, names = values_of(shown, "model"), values_of(shown, "method"), shown[0]["columns"]
@@ -425,7 +427,7 @@ def gamma_smoothness() -> Any:
 
 def smoothness_by_method(records: Sequence[Record], *, model: str = "vae") -> Any:
     """Draw each column's smoothness as it is and after each method, on a log axis, with the targets."""
-    done = those(finished(records), model=model)
+    done = those(comparable(records), model=model)
     if not done:
         return None
     datasets = values_of(done, "dataset")
@@ -475,7 +477,7 @@ def balance(records: Sequence[Record], *, dataset: str, model: str) -> Any:
     whole gain; the paper's other goal, the relative change of gradients. A panel a method: the columns' 10 % to 90 %
     band and median; on the right, the coefficient of variation between columns. Below, the gradients at the start.
     """
-    shown = at_one_percent(those(finished(records), dataset=dataset, model=model))
+    shown = at_one_percent(those(comparable(records), dataset=dataset, model=model))
     n_points = max((len(record["points"]) for record in shown), default=0)
     # A training that was stopped has fewer points; with two or less there is nothing between them.
     shown = [record for record in shown if len(record["points"]) == n_points == len(record["history"]) + 1]
@@ -555,11 +557,11 @@ def draw_all(records: Sequence[Record], out: Path) -> list[Path]:
     Parameters
     ----------
     records : sequence of records
-        Failed runs are left out, and of each data set all but those with the most epochs.
+        Failed runs are left out, and those of other epochs than most methods of the same model and data set.
     out : path
         The folder to write to; files of the same name are replaced.
     """
-    done = finished(records)
+    done = comparable(records)
     if not done:
         raise TableError(
             f"{len(records)} records, none of a finished run", "expected some", "run `evenly paper run` first"

@@ -23,23 +23,6 @@ BAND = (0.1, 0.5, 0.9)
 # --- which records ------------------------------------------------------------------------------------------------
 
 
-def finished(records: Iterable[Record]) -> list[Record]:
-    """Return the records to draw: none of a failed run, and of each data set only those with the most epochs.
-
-    Examples
-    --------
-    >>> runs = [{"run": {"dataset": "wine", "epochs": epochs}} for epochs in (10, 300)]
-    >>> [record["run"]["epochs"] for record in finished([*runs, {**runs[1], "failed": "..."}])]
-    [300]
-    """
-    done = [record for record in records if "failed" not in record]
-    most: dict[str, int] = {}
-    for record in done:
-        run = record["run"]
-        most[run["dataset"]] = max(run["epochs"], most.get(run["dataset"], 0))
-    return [record for record in done if record["run"]["epochs"] == most[record["run"]["dataset"]]]
-
-
 def values_of(records: Iterable[Record], what: str) -> list[Any]:
     """Return the data sets, models, methods or percents that occur, in the order of the paper; unknown ones last."""
     known: dict[str, Sequence[str]] = {"dataset": NAMES, "model": tuple(MODELS), "method": tuple(METHODS)}
@@ -168,15 +151,18 @@ def improvements(record: Record) -> Floats:
 def progress(record: Record) -> Floats:
     """Return which share of its whole gain in log-likelihood each column has made at each point; unit-free.
 
+    The first recorded point counts as the start. A column without a gain since then has no share of it.
+
     Examples
     --------
-    >>> progress({"history": [[-4.0, 7.0], [-3.0, 7.0], [-2.0, 7.0]]})  # the second learns nothing
+    >>> progress({"history": [[-4.0, 7.0], [-3.0, 8.0], [-2.0, 6.9]]})  # the second learns nothing
     array([[0. , nan],
            [0.5, nan],
            [1. , nan]])
     """
     history = numbers(record["history"])
-    return _divide(history - history[0], history[-1] - history[0])
+    gain = history[-1] - history[0]
+    return _divide(history - history[0], np.where(gain > 0, gain, np.nan))
 
 
 def gradient_changes(record: Record) -> Floats:

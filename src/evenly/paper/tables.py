@@ -27,8 +27,8 @@ from evenly.paper.agreement import (
     Record,
     agreement,
     best,
+    counted,
     in_stds,
-    longest,
     number,
     percents,
     place_of,
@@ -44,7 +44,8 @@ TITLES = {
 EXPLAINED = {
     "honest": "Error rate of classes, root mean square error / range of numbers, each column on its own hidden cells.",
     "as-published": "With two flaws of the paper's evaluation: where a column is split into features, its codes are "
-    "scored as numbers, and it and those after it mostly on cells that the model saw: no imputation errors there.",
+    "scored as numbers, and it and those after it mostly on cells that the model saw: no imputation errors there. The "
+    "range of adult's capital_gain is that with the marker 99999, as in the paper's data.",
 }
 FLAWED_NOTE = (
     "Published *-none cells on adult, credit and letter: the published code is flawed there, plain categorical columns "
@@ -143,26 +144,36 @@ def _notes(records: Sequence[Record], percent: int, protocol: str, most: int, be
         )
     if beside & {*FLAWED}:
         notes.append(FLAWED_NOTE)
-    return notes + _run_notes(records, [percent])
+    return notes + _run_notes(records, [percent], protocol)
 
 
-def _run_notes(records: Sequence[Record], chosen: Sequence[int]) -> list[str]:
+def _run_notes(records: Sequence[Record], chosen: Sequence[int], protocol: str) -> list[str]:
     """Say how long was trained, and what was left out."""
     of_table = [one for one in records if one["run"]["percent"] in chosen]
     failed = Counter("{dataset} {model} {method}".format(**one["run"]) for one in of_table if "failed" in one)
-    counted = [one for percent in chosen for one in longest(records, percent)]
-    epochs: dict[str, set[int]] = {}
-    for run in (one["run"] for one in counted):
-        epochs.setdefault(run["dataset"], set()).add(run["epochs"])
-    said = ", ".join(f"{name} {' or '.join(map(str, sorted(some)))}" for name, some in sorted(epochs.items()))
-    notes = [f"Epochs: {said}."]
-    shorter = len(of_table) - failed.total() - len(counted)
-    if shorter:
-        notes.append(f"Left out, runs of fewer epochs: {shorter}.")
-    if failed:
-        listed = ", ".join(f"{name} ({n})" for name, n in failed.items())
-        notes.append(f"Left out, runs that failed: {listed}.")
+    shown = [one for percent in chosen for one in counted(records, percent, protocol)]
+    names = {id(one) for one in shown}
+    others = [one["run"] for one in of_table if "failed" not in one and id(one) not in names]
+    left = Counter("{dataset} {model} of {epochs} epochs".format(**run) for run in others)
+    notes = [f"Epochs: {'; '.join(_epochs(shown))}."]
+    for what, some in (("of other lengths", left), ("that failed", failed)):
+        if some:
+            notes.append(f"Left out, runs {what}: {', '.join(f'{name} ({n})' for name, n in some.items())}.")
     return notes
+
+
+def _epochs(records: Sequence[Record]) -> list[str]:
+    """Return how long each data set was trained on, model by model where they differ."""
+    found: dict[str, dict[str, set[int]]] = {}
+    for run in sorted((one["run"] for one in records), key=lambda run: (run["dataset"], run["epochs"])):
+        found.setdefault(run["dataset"], {}).setdefault(run["model"], set()).add(run["epochs"])
+    said = []
+    for dataset, models in found.items():
+        texts = {model: " or ".join(map(str, sorted(some))) for model, some in models.items()}
+        same = len(set(texts.values())) == 1
+        each = [f"{text} ({model})" for model, text in texts.items()]
+        said.append(f"{dataset} {next(iter(texts.values())) if same else ', '.join(each)}")
+    return said
 
 
 def tabulate_agreement(records: Sequence[Record], wanted: Sequence[int] | None = None) -> list[Grid]:
@@ -191,7 +202,7 @@ def tabulate_agreement(records: Sequence[Record], wanted: Sequence[int] | None =
         f"{STDS:.0f} published standard deviations are as large as the published mean, or larger.",
         f"Cells not counted: published as inf, {len(found.infinite)}; without a run of ours, {found.absent}; where the "
         f"published code is flawed, {len(found.flawed)}.",
-        *_run_notes(records, percents(records, wanted)),
+        *_run_notes(records, percents(records, wanted), "as-published"),
     ]
     header = ["by", "", "agree", "of", "share"]
     title = "Cells of the as-published protocol that agree with the paper's tables, where the published code is sound"
@@ -296,13 +307,14 @@ def to_latex(grid: Grid) -> str:
     return "\n".join([*lines, r"\end{table}"]) + "\n"
 
 
-CELL_COLUMNS = ("missing_percent", "dataset", "method", "model", "kind", "protocol", "mean", "std", "n", "best")
+NAMED = ("missing_percent", "dataset", "method", "model", "kind")
+OURS = ("mean", "std", "n", "epochs")
 PUBLISHED_COLUMNS = ("published_mean", "published_std", "difference_in_std")
 
 
 def to_csv(records: Sequence[Record], chosen: Sequence[int], protocols: Sequence[str]) -> str:
     """Write one row a cell, as-published ones with the published cell; empty where there is none, `*` for the best."""
-    rows: list[Sequence[Any]] = [(*CELL_COLUMNS, *PUBLISHED_COLUMNS)]
+    rows: list[Sequence[Any]] = [(*NAMED, "protocol", *OURS, "best", *PUBLISHED_COLUMNS)]
     for percent in percents(records, chosen):
         for protocol in protocols:
             cells = {cell.key: cell for cell in summarize(records, percent, protocol)}
@@ -311,7 +323,7 @@ def to_csv(records: Sequence[Record], chosen: Sequence[int], protocols: Sequence
             for key in sorted({*cells, *theirs}, key=place_of):
                 dataset, model, method, kind = key
                 ours, other = cells.get(key), theirs.get(key)
-                mine = (ours.mean, ours.std, ours.n) if ours else (None, None, 0)
+                mine = (ours.mean, ours.std, ours.n, ours.epochs or None) if ours else (None, None, 0, None)
                 named = (percent, dataset, method, model, kind, protocol)
                 beside = (other.mean, other.std) if other else (None, None)
                 rows.append((*named, *mine, "*" if key in marked else "", *beside, in_stds(ours, other)))
@@ -321,8 +333,7 @@ def to_csv(records: Sequence[Record], chosen: Sequence[int], protocols: Sequence
 def agreement_to_csv(records: Sequence[Record], chosen: Sequence[int] | None = None) -> str:
     """Write one row a compared cell: `agrees` is yes or no, or why it does not count."""
     found = agreement(records, chosen)
-    header = ("missing_percent", "dataset", "method", "model", "kind", "mean", "std", "n", *PUBLISHED_COLUMNS, "agrees")
-    rows: list[Sequence[Any]] = [header]
+    rows: list[Sequence[Any]] = [(*NAMED, *OURS, *PUBLISHED_COLUMNS, "agrees")]
     for compared, why in (
         (found.sound, ""),
         (found.infinite, "published inf"),
@@ -330,7 +341,7 @@ def agreement_to_csv(records: Sequence[Record], chosen: Sequence[int] | None = N
     ):
         for one in compared:
             ours, other = one.ours, one.published
-            numbers = (ours.mean, ours.std, ours.n, other.mean, other.std, in_stds(ours, other))
+            numbers = (ours.mean, ours.std, ours.n, ours.epochs, other.mean, other.std, in_stds(ours, other))
             agrees = why or ("yes" if one.agrees else "no")
             rows.append((one.percent, ours.dataset, ours.method, ours.model, ours.kind, *numbers, agrees))
     return _csv(rows)
