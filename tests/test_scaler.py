@@ -606,10 +606,34 @@ def test_settings_beside_a_schema_keep_its_markers_and_bounds():
     assert scaler.schema_["x"].likelihood == "gamma"
 
 
+@pytest.mark.parametrize("settings", [{"kinds": {"size": "ordinal"}}, {"likelihoods": {"size": "categorical"}}])
+def test_settings_beside_a_schema_keep_its_classes_and_their_order(settings):
+    table = pd.DataFrame({"size": ["low", "mid", "high"] * 3})
+    declared = {"name": "size", "kind": "ordinal", "classes": ["low", "mid", "high", "huge"]}
+    schema = Schema.model_validate({"columns": [declared]})
+    found = LipschitzScaler("std-none", schema=schema, **settings).fit(table).schema_["size"]
+    assert (found.kind, found.classes) == ("ordinal", ["low", "mid", "high", "huge"])
+
+
 def test_bounds_of_a_schema_hold_for_a_column_that_settings_make_a_count():
     schema = Schema.model_validate({"columns": [{"name": "x", "kind": "real", "upper": 9.0}]})
     with pytest.raises(TableError, match="Column 'x': got values from 1 to 12"):
         LipschitzScaler(schema=schema, kinds={"x": "count"}).fit(pd.DataFrame({"x": [1, 4, 12, 5, 6]}))
+
+
+def test_declared_markers_count_in_parts_and_tables_to_come():
+    """A part without a marker must not make it a number of the next."""
+    x = np.random.default_rng(0).normal(size=(60, 1))
+    x[45] = -999.0
+    whole = LipschitzScaler("std-none", missing=[-999]).fit(x)
+    first, second = (LipschitzScaler("std-none", missing=[-999]).fit(part) for part in (x[:30], x[30:]))
+    parts = LipschitzScaler("std-none", missing=[-999]).partial_fit(x[:30]).partial_fit(x[30:])
+    for scaler in (parts, first + second):
+        np.testing.assert_allclose(scaler.summary_["scale"], whole.summary_["scale"])
+    assert np.isnan(first.transform(x[45:46])).all()
+    words = pd.DataFrame({"c": ["a", "b", "a", "b"]})
+    scaler = LipschitzScaler("std-none", missing=["unknown"]).fit(words)
+    assert scaler.transform(pd.DataFrame({"c": ["unknown", "a"]})).isna().any(axis=1).tolist() == [True, False]
 
 
 def test_markers_and_the_papers_clip_are_settings():

@@ -110,6 +110,16 @@ def test_the_papers_clip_is_an_option():
     assert (column.shift, column.clip) == (0.0, 1e-30)
 
 
+@pytest.mark.parametrize(("n_rows", "n_classes", "kind"), [(300, 30, "categorical"), (300, 300, "ignore")])
+def test_a_category_with_hardly_a_cell_for_each_class_is_passed_through(n_rows, n_classes, kind):
+    """As the same cells are as texts; what somebody made a category of a hundred classes is one."""
+    cells = pd.Categorical([f"u{i % n_classes}" for i in range(n_rows)])
+    (column,) = infer_schema(pd.DataFrame({"c": cells})).columns
+    assert column.kind == kind
+    (declared,) = infer_schema(pd.DataFrame({"c": cells}), kinds={"c": "categorical"}).columns
+    assert len(declared.classes or []) == n_classes
+
+
 # --- missing cells ---
 
 

@@ -508,6 +508,7 @@ def infer_column(
     kind: str | None = None,
     likelihood: str | Likelihood | None = None,
     bounds: tuple[float | None, float | None] | None = None,
+    classes: Sequence[Value] | None = None,
     zeros: str = "shift",
 ) -> Column:
     """Decide on one column, from its facts and what is declared of it."""
@@ -538,7 +539,7 @@ def infer_column(
             what, f"{column.kind} expects numbers or texts", "convert them, or `ignore`", column=cells.name
         )
     if column.has_classes:
-        column.classes = _classes(cells, facts)
+        column.classes = list(classes) if classes else _classes(cells, facts)
         if not column.classes:
             return Column(name=cells.name, kind="ignore", note=NO_DATA)
         if column.kind == "binary" and len(column.classes) > 2:
@@ -633,9 +634,21 @@ class Rule:
             return Column(name=self.name, kind="ignore", note="declared"), None
         if self.settled and self.declared is not None:
             return complete(self.declared, cells, facts), None
-        seen = facts()
-        bounds = None if self.declared is None else (self.declared.lower, self.declared.upper)
-        column = infer_column(cells, seen, kind=self.kind, likelihood=self.likelihood, bounds=bounds, zeros=self.zeros)
+        seen, declared = facts(), self.declared
+        kind = self.kind
+        if kind is None and self.likelihood and declared is not None and _fits(self.likelihood, declared.kind):
+            kind = declared.kind
+        column = infer_column(
+            cells,
+            seen,
+            kind=kind,
+            likelihood=self.likelihood,
+            bounds=None if declared is None else (declared.lower, declared.upper),
+            classes=None if declared is None else declared.classes,
+            zeros=self.zeros,
+        )
+        if column.kind != "ignore":  # later tables may hold what this one does not
+            column.missing = list(dict.fromkeys([*column.missing, *self.missing]))
         return column, seen
 
 
@@ -676,6 +689,9 @@ def _decide(cells: TableColumn, facts: Facts) -> tuple[str, str]:
         return "binary", ""
     if cells.categories is not None:
         n = len(cells.categories)
+        # Whoever made it a category meant classes: but not those of which there are hardly cells to learn from.
+        if n > MOST_CLASSES and n > min(0.1 * facts.n, 10 * MOST_CLASSES):
+            return "ignore", f"{n} classes in {facts.n} cells; declare it `categorical` to use it"
         return ("ordinal", "") if cells.ordered else ("binary" if n == 2 else "categorical", "")
     return _decide_numbers(cells, facts) if facts.numeric else _decide_texts(facts)
 
