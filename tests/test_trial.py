@@ -13,7 +13,9 @@ from scipy import stats
 
 from evenly import Imputer, TableError, compare_imputers, try_imputer
 from evenly.cli import main
-from evenly.trial import _interval
+from evenly.held_out import hold_out
+from evenly.tables import open_table
+from evenly.trial import _interval, encode_table
 
 SEEN = []
 
@@ -129,6 +131,28 @@ def test_declared_kinds_markers_and_classes_count(table):
     assert people.kind == "real"
     assert people.n_cells == round(0.1 * 90)
     assert all(true != -9 for true, _ in people.examples)
+
+
+def test_a_declared_likelihood_of_classes_changes_nothing():
+    rng = np.random.default_rng(0)
+    cells = pd.Categorical(rng.choice(["a", "b"], 120, p=[0.8, 0.2]), categories=["z", "a", "b"])
+    table = pd.DataFrame({"c": cells, "x": rng.normal(size=120)})
+    mixtures = [Imputer("mixture", epochs=1, likelihoods=one, random_state=0) for one in (None, {"c": "categorical"})]
+    plain, declared = (try_imputer(imputer, table).columns[0] for imputer in mixtures)
+    assert (declared.error, declared.examples) == (plain.error, plain.examples)
+    assert {true for true, _ in declared.examples} <= {"a", "b"}
+
+
+def test_the_papers_preset_is_tried_with_the_papers_treatment_of_zeros():
+    table = pd.DataFrame({"x": [0.0, 1.5, 2.5, 0.5] * 5})
+    for preset, clip in (("paper", 1e-30), (None, None)):
+        (column,), _ = encode_table(Imputer("mixture", preset=preset), table, open_table(table))
+        assert column.clip == clip
+
+
+def test_a_large_share_leaves_every_column_cells_to_learn_from():
+    observed = np.ones((10, 2), bool)
+    assert (~hold_out(observed, np.random.default_rng(0), share=0.99)).sum(0).tolist() == [2, 2]
 
 
 def test_a_trial_is_plain_json(table):

@@ -267,7 +267,7 @@ def hold_out(observed: Flags, rng: np.random.Generator, *, share: float | None =
     held = np.zeros(observed.shape, bool)
     for j in range(observed.shape[1]):
         rows = np.flatnonzero(observed[:, j])
-        n = min(most, round(share * len(rows))) if len(rows) >= FEWEST else 0
+        n = min(most, round(share * len(rows)), len(rows) - 2) if len(rows) >= FEWEST else 0
         held[rng.choice(rows, n, replace=False), j] = True
     return held
 

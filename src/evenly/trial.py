@@ -6,7 +6,7 @@ import time
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -145,8 +145,11 @@ def compare_imputers(
         )
     shown = np.where(hidden, np.nan, truth)
     numbers = build_table(dict(zip(opened.labels, shown.T.copy(), strict=True)), opened.container)
-    schema = Schema(columns=[coded(column) for column in columns])
+    paper = imputers[0].preset
     for imputer in imputers:
+        if imputer.preset != paper:  # the paper's treatment of zeros is another
+            paper, columns = imputer.preset, encode_table(imputer, table, opened)[0]
+        schema = Schema(columns=[coded(column) for column in columns])
         begun = time.perf_counter()
         own = clone(imputer).set_params(schema=schema, kinds=None, missing=None)
         with warnings.catch_warnings():
@@ -169,7 +172,8 @@ def encode_table(imputer: Imputer, table: Any, opened: Table) -> tuple[list[Colu
     settings = {name: getattr(imputer, name) for name in ("kinds", "likelihoods", "schema", "missing")}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", EvenlyWarning)
-        fitted = LipschitzScaler("std-none", **settings).fit(table).columns_
+        zeros: Literal["clip", "shift"] = "clip" if imputer.preset == "paper" else "shift"
+        fitted = LipschitzScaler("std-none", zeros=zeros, **settings).fit(table).columns_
     nothing = np.full(opened.n_rows, np.nan)
     values = [
         one.encode(cells)[0] if one.features else nothing for one, cells in zip(fitted, opened.columns, strict=True)
