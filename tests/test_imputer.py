@@ -25,7 +25,15 @@ from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.utils import estimator_checks
 
-from evenly import Column, EvenlyWarning, Imputer, LipschitzScaler, Schema, TableError, imputation_error
+from evenly import (
+    Column,
+    EvenlyWarning,
+    Imputer,
+    LipschitzScaler,
+    Schema,
+    TableError,
+    imputation_error,
+)
 from evenly.features import arrange, describe
 from evenly.imputer import auto_epochs
 from evenly.models import MODELS
@@ -934,3 +942,20 @@ def test_scikit_learns_estimator_checks_pass():
 )
 def test_a_trained_model_passes_the_checks_that_depend_on_it(model, check):
     check("Imputer", quick(model=model, epochs=1, hidden_size=2, n_clusters=2, latent_size=1))
+
+
+# --- likelihoods of the user's own ---
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_a_likelihood_of_ones_own_is_learned_saved_and_loaded_by_every_model(model, pareto, tmp_path):
+    rng = np.random.default_rng(0)
+    table = np.column_stack([1.0 + rng.pareto(3.0, 60), rng.normal(size=60)])
+    table[:4, 0] = np.nan
+    imputer = Imputer(model, likelihoods={"x0": pareto}, n_networks=1, **SMALL).fit(table)
+    full = imputer.transform(table)
+    assert np.isfinite(full).all()
+    assert (full[:4, 0] >= 1.0).all()
+    imputer.save(tmp_path / "own")
+    again = Imputer.load(tmp_path / "own", likelihoods=[pareto])
+    np.testing.assert_array_equal(again.transform(table), full)

@@ -286,7 +286,6 @@ class Info(NamedTuple):
 jit_once = partial(jax.jit, compiler_options={"xla_backend_optimization_level": 0})
 
 
-@partial(jit_once, static_argnums=(0, 1))
 def start(
     model: Model,
     layout: Layout,
@@ -297,6 +296,13 @@ def start(
     weights: Any = 1.0,
 ) -> State:
     """Return the first state."""
+    compiles = all(likelihood.compiles for likelihood in layout.likelihoods)
+    return (_compiled_start if compiles else _start)(model, layout, data, key, learning_rate, n_steps, weights)
+
+
+def _start(
+    model: Model, layout: Layout, data: Data, key: jax.Array, learning_rate: float, n_steps: float, weights: Any
+) -> State:
     first, key = jax.random.split(key)
     shared, local = model.init(first, layout, data)
     zeros = jax.tree.map(jnp.zeros_like, local)
@@ -304,6 +310,9 @@ def start(
     moments = optax.scale_by_adam().init(shared)
     weighed = jnp.broadcast_to(jnp.asarray(weights, data.targets.dtype), (layout.n_columns,))
     return State(shared, local, moments, (zeros, zeros), key, jnp.zeros((), jnp.int32), rate, steps, weighed)
+
+
+_compiled_start = partial(jit_once, static_argnums=(0, 1))(_start)
 
 
 def objective(
