@@ -66,6 +66,19 @@ def test_the_nearest_rows_are_those_of_a_direct_search():
         np.testing.assert_array_equal(found.cells[i, 0], table[int(np.argmin(gaps))])
 
 
+def test_a_rows_twins_do_not_go_by_the_rows_around_it():
+    """Even if there are many more rows alike than twins are kept, and one of them is asked for alone."""
+    rng = np.random.default_rng(0)
+    base = np.column_stack([rng.normal(size=(60, 5)), rng.integers(0, 3, (60, 3))])
+    table = base[rng.integers(0, 60, 3000)]
+    table[rng.random(table.shape) < 0.1] = np.nan
+    memory = remember(list(table.T), [False] * 5 + [True] * 3, rng)
+    whole = find_twins(memory, list(table[:700].T))
+    for rows in (slice(0, 1), slice(3, 18), slice(500, 700)):
+        for one, other in zip(find_twins(memory, list(table[rows].T)), whole, strict=True):
+            np.testing.assert_array_equal(one, other[rows])
+
+
 def test_cells_of_repeated_rows_are_taken_over_and_others_are_not():
     table = repeated()
     shown, hidden = hide(table)

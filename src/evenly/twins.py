@@ -125,11 +125,10 @@ def find_twins(memory: Memory, values: Sequence[Floats]) -> Twins:
         gap = (own**2 * weights) @ there.T + shown @ squares - 2.0 * (own * weights) @ features.T
         common = seen.astype(np.float32) @ mask.T
         agreeing = (seen * surprise).astype(np.float32) @ mask.T
-        score = gap / np.maximum(common, 1.0) + (agreeing < np.log(len(memory.values)))
-        nearest = np.argpartition(score, k - 1, axis=1)[:, :k]
+        nearest = _least(gap / np.maximum(common, 1.0) + (agreeing < np.log(len(memory.values)) - 1e-3), k)
         cells.append(memory.values[nearest])
         distance.append(_distance(memory, mine, theirs, nearest))
-        chance.append(len(memory.values) * np.exp(-np.take_along_axis(agreeing, nearest, axis=1).astype(np.float64)))
+        chance.append(len(memory.values) * np.exp(-((seen * memory.surprise)[:, None] * known[nearest]).sum(2)))
     order = np.argsort(np.concatenate(distance), axis=1, kind="stable")
     return Twins(
         np.take_along_axis(np.concatenate(cells), order[:, :, None], axis=1),
@@ -161,6 +160,20 @@ def _as_products(memory: Memory, column: Floats, j: int) -> Any:
     signs = np.random.default_rng(j).integers(0, 2, (int(np.nanmax(memory.values[:, j], initial=0)) + 2, N_SIGNS))
     coded = np.sqrt(2.0) * signs[np.clip(codes, 0, len(signs) - 1)]
     return np.where(np.isnan(column)[:, None], 0.0, coded).astype(np.float32)
+
+
+def _least(scores: npt.NDArray[np.float32], k: int) -> npt.NDArray[np.intp]:
+    """Return the places of the k least of each row, of equal ones the first.
+
+    The last digits of a product go by the shapes of its factors: scores are equal if four decimals are, so that a row's
+    twins do not go by the rows around it.
+    """
+    last = np.partition(scores, k - 1, axis=1)[:, k - 1]
+    found = np.empty((len(scores), k), np.intp)
+    for i, row in enumerate(scores):
+        some = np.flatnonzero(row <= last[i] + 1e-4)
+        found[i] = some[np.argsort(np.round(row[some], 4), kind="stable")[:k]]
+    return found
 
 
 def _distance(memory: Memory, mine: Floats, theirs: Floats, nearest: npt.NDArray[np.intp]) -> Floats:
