@@ -358,6 +358,24 @@ def test_several_networks_are_averaged(learned):
     assert not np.allclose(alone[0], alone[1])
 
 
+def test_networks_trained_before_an_interrupt_are_used(monkeypatch):
+    """Whatever the next one was doing."""
+    holed, _ = hide(linked_table(60))
+
+    def stopped(*args, seed, **settings):
+        if seed != first:
+            raise KeyboardInterrupt
+        return fitting.fit_model(*args, seed=seed, **settings)
+
+    imputer = Imputer(epochs=1, hidden_size=8, n_networks=3, random_state=0)
+    first = int(np.random.RandomState(0).randint(2**31 - 1))
+    monkeypatch.setattr("evenly.imputer.fit_model", stopped)
+    with pytest.warns(EvenlyWarning, match="interrupted: 1 of 3 networks"):
+        imputer.fit(holed)
+    assert len(imputer._networks) == 1
+    assert not imputer.transform(holed).isna().any(axis=None)
+
+
 @pytest.mark.slow
 def test_a_declared_likelihood_is_used():
     holed, _ = hide(linked_table(200))

@@ -5,6 +5,7 @@ What is chosen here is chosen on cells that the table has, never on those that a
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
@@ -14,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from evenly._support import require
+from evenly._support import EvenlyWarning, require
 from evenly.bins import Bins
 from evenly.features import Part, estimate_part, mix_twins, recover_part
 from evenly.likelihoods import UNIT_NORMAL
@@ -98,7 +99,14 @@ def learn(
     else:
         trained = []
         for i in range(n_networks):
-            trained.append(train(i, told=told and partial(told, i), feed=feed))
+            try:
+                trained.append(train(i, told=told and partial(told, i), feed=feed))
+            except KeyboardInterrupt:  # between two epochs, where a network keeps nothing of itself
+                if not trained:
+                    raise
+                said = f"interrupted: {i} of {n_networks} networks were trained; these are used"
+                warnings.warn(said, EvenlyWarning, stacklevel=2)
+                break
             if trained[-1].history.interrupted:
                 break
     networks, held = [one.shared for one in trained], [one.held for one in trained if one.held is not None]
