@@ -287,6 +287,17 @@ def test_it_learns_what_columns_say_about_each_other(learned):
     assert (errors["normalized"] < 1.02).all()
 
 
+@pytest.mark.slow
+def test_a_model_that_learns_nothing_gains_nothing_over_the_baseline():
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"a": rng.normal(size=150), "c": rng.choice(list("uvw"), 150)})
+    # At this rate nothing moves. Each epoch hides other cells, more or fewer: a mean over 60 is known to 2 %.
+    imputer = Imputer(epochs=200, learning_rate=1e-9, hidden_size=8, n_networks=1, random_state=0).fit(table)
+    for name, curve in imputer.history_["log_likelihood"].items():
+        assert len(curve) >= 60
+        assert curve.mean() == pytest.approx(imputer.baseline_[name], rel=0.05)
+
+
 def test_intervals_hold_as_many_cells_as_they_say(learned):
     imputer, table, holed, hidden = learned
     for level in (0.5, 0.9):

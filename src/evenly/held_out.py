@@ -259,16 +259,27 @@ def _settle_all(
     return settled
 
 
-def hold_out(observed: Flags, rng: np.random.Generator, *, share: float | None = None) -> Flags:
-    """Choose cells to hold out, a share of each column's observed ones; by default as many as stopping needs."""
+def count_held(observed: Flags, share: float | None = None) -> npt.NDArray[np.intp]:
+    """Return how many cells of each column are held out: the same number for every network.
+
+    Examples
+    --------
+    >>> count_held(np.ones((150, 2), bool)), count_held(np.ones((9, 1), bool))
+    (array([15, 15]), array([0]))
+    """
     most = MOST if share is None else len(observed)
     if share is None:
         share = SMALL_SHARE if len(observed) < SMALL else SHARE
+    n_observed = observed.sum(0)
+    wanted = np.minimum(most, np.rint(share * n_observed).astype(np.intp))
+    return np.where(n_observed >= FEWEST, wanted, 0)
+
+
+def hold_out(observed: Flags, rng: np.random.Generator, *, share: float | None = None) -> Flags:
+    """Choose cells to hold out, a share of each column's observed ones; by default as many as stopping needs."""
     held = np.zeros(observed.shape, bool)
-    for j in range(observed.shape[1]):
-        rows = np.flatnonzero(observed[:, j])
-        n = min(most, round(share * len(rows))) if len(rows) >= FEWEST else 0
-        held[rng.choice(rows, n, replace=False), j] = True
+    for j, n in enumerate(count_held(observed, share)):
+        held[rng.choice(np.flatnonzero(observed[:, j]), n, replace=False), j] = True
     return held
 
 

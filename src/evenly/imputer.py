@@ -37,7 +37,7 @@ from evenly.features import (
 )
 from evenly.files import read_tensors, readable, saved_path, write_tensors
 from evenly.formats import write_parts
-from evenly.held_out import learn, modelled_values, remember_table
+from evenly.held_out import count_held, learn, modelled_values, remember_table
 from evenly.lazy import open_lazy
 from evenly.likelihoods import NORMAL, Likelihood
 from evenly.metrics import log_likelihood
@@ -126,8 +126,9 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
     schema_ : Schema
         What was inferred or declared.
     history_ : dict
-        `elbo`, an array by epoch, and `log_likelihood`, a dict of column to array: mean per observed cell, in the
-        table's units (under a trick: of the column's features).
+        `elbo`, an array by epoch, and `log_likelihood`, a dict of column to array: mean per cell that is trained on,
+        in the table's units. Under a trick, and of a number in bins, that of the column's features: of a number,
+        minus half the squared error of its scaled value plus the log-probability of its bin.
     baseline_ : dict of column to float
         The same log-likelihood of a model that knows each column alone: who stays below it is overlooked.
     bins_ : dict of column to Bins
@@ -285,7 +286,9 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
             units = np.array([parts[j].log_jacobian for j in modelled])
             naturals = [one for j in modelled for one in constant_naturals(columns[j], parts[j])]
             baseline = constant_log_likelihood(layout, naturals, data) / observed + units
-            observed = np.array([columns[j].statistics.n for j in modelled]) / source.n_rows
+            # Epochs tell of the cells that are trained on: those that are held out do not count.
+            held = count_held(data.mask[:, layout.first_features]) if kind.by_cell else 0
+            shown = (np.array([columns[j].statistics.n for j in modelled]) - held) / source.n_rows
             size = auto_batch_size(source.n_rows, kind.by_cell) if self.batch_size == "auto" else int(self.batch_size)
             epochs = self.epochs
             if epochs == "auto":
@@ -299,7 +302,7 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
                 feed = Feed(source.files, columns, parts, layout, rows, size, seed, scaler.seed_, reads)
             balanced = kind.by_cell and get_method(method).scaling == "lip"
             with _progress(
-                self.verbose, int(epochs), int(n_networks), names, lambda ll: ll / observed + units - baseline
+                self.verbose, int(epochs), int(n_networks), names, lambda ll: ll / shown + units - baseline
             ) as callback:
                 fit = partial(
                     fit_model,
@@ -326,7 +329,7 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
                     feed=feed,
                 )
             networks, parts, history, watched, memory = learned
-            elbo, gained = history.elbo, history.log_likelihood.reshape(-1, len(modelled)) / observed + units
+            elbo, gained = history.elbo, history.log_likelihood.reshape(-1, len(modelled)) / shown + units
         self._become(scaler, model, parts, layout, networks, memory)
         self._watched = watched
         self.history_: dict[str, Any] = {
