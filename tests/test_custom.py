@@ -116,6 +116,8 @@ def test_summaries_are_scipys(weibull: Likelihood, size: float) -> None:
     reference = stats.weibull_min(SHAPE, scale=size)
     assert float(weibull.mean(_natural(size))) == pytest.approx(reference.mean(), rel=1e-9)
     assert float(weibull.median(_natural(size))) == pytest.approx(reference.median(), rel=1e-8)
+    for level in (5e-4, 0.475, 0.9995):
+        assert float(weibull.quantile(_natural(size), level)) == pytest.approx(reference.ppf(level), rel=1e-6)
     # The density is flat to rounding within the root of the rounding unit.
     mode = size * ((SHAPE - 1.0) / SHAPE) ** (1.0 / SHAPE)
     assert float(weibull.mode(_natural(size))) == pytest.approx(mode, rel=1e-7)

@@ -12,6 +12,7 @@ from scipy import stats
 from evenly import EvenlyWarning, Imputer, TableError, imputation_error
 from evenly.features import balancing_weights, constant_naturals, describe, lay_out
 from evenly.held_out import hold_out, make_judge, settle
+from evenly.imputer import central_draws, count_draws
 from evenly.likelihoods import BERNOULLI, NORMAL, UNIT_NORMAL, get_likelihood
 from evenly.models import MODELS, bbvi, fitting
 from evenly.models.masked import Masked
@@ -314,6 +315,18 @@ def test_intervals_hold_as_many_cells_as_they_say(learned):
         imputer.interval(holed, 1.5)
 
 
+@pytest.mark.parametrize("level", [0.05, 0.5, 0.9, 0.99, 0.998])
+def test_one_more_draw_lies_between_central_draws_as_often_as_said(level):
+    rng, n_cells = np.random.default_rng(0), 20_000
+    n_draws = count_draws(level)
+    # Uniform draws: what lies between the ends is their distance.
+    held = np.mean(
+        [np.subtract(*central_draws(rng.random((n_draws, 200)), level)[::-1]).mean() for _ in range(n_cells // 200)]
+    )
+    # At most one of the n + 1 places is too many at each end.
+    assert level - 0.001 <= held <= level + 2.0 / (n_draws + 1) + 0.001
+
+
 @pytest.mark.slow
 def test_intervals_of_the_papers_models_come_from_draws():
     holed, _ = hide(linked_table(100))
@@ -376,8 +389,12 @@ def test_a_declared_likelihood_is_used():
     assert "x" not in imputer.bins_
     assert set(imputer.distribution(holed)["x"]) == {"mean", "std"}
     assert "double" in imputer.bins_
-    low, high = imputer.interval(holed)
-    assert (low["x"] < high["x"])[holed["x"].isna()].all()
+    gone, usual = holed["x"].isna(), imputer.distribution(holed)["x"]
+    law = stats.norm(usual["mean"][gone], usual["std"][gone])
+    for level in (0.05, 0.99):  # narrow ones must not change places, wide ones reach as far as they should
+        for end, at in zip(imputer.interval(holed, level), (0.5 - 0.5 * level, 0.5 + 0.5 * level), strict=True):
+            expected = np.clip(law.ppf(at), holed["x"].min(), holed["x"].max())
+            np.testing.assert_allclose(end["x"][gone], expected, rtol=1e-9)
 
 
 @pytest.mark.slow

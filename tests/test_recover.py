@@ -18,7 +18,7 @@ from evenly.likelihoods import (
     POISSON,
     Categorical,
 )
-from evenly.recover import draw_column, estimate_column
+from evenly.recover import draw_column, estimate_column, quantile_column
 from evenly.schema import Column
 
 SHARES = np.array([[0.2, 0.3, 0.5], [0.6, 0.3, 0.1], [0.3, 0.3, 0.4], [0.0, 0.0, 1.0]])
@@ -69,6 +69,14 @@ def test_estimates_of_numbers_are_scipys(name, which):
     column, family, usual, law, mode = NUMBERS[name]
     expected = mode(usual) if which == "mode" else getattr(law(usual), which)()
     np.testing.assert_allclose(estimate_column(column, family, usual, which), expected, rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("level", [5e-4, 0.475, 0.525, 0.9995])
+@pytest.mark.parametrize("name", NUMBERS)
+def test_quantiles_of_numbers_are_scipys(name, level):
+    column, family, usual, law, _ = NUMBERS[name]
+    found = quantile_column(column, family, usual, level)
+    np.testing.assert_allclose(found, law(usual).ppf(level), rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize("name", NUMBERS)
@@ -143,6 +151,7 @@ def test_normals_whose_variance_is_no_number(size):
     column, usual = Column(name="c", kind="real"), {"mean": np.full(1000, 2.0 * size), "std": np.full(1000, size)}
     for which in ("mean", "median", "mode"):
         assert (estimate_column(column, NORMAL, usual, which) == 2.0 * size).all()
+    np.testing.assert_allclose(quantile_column(column, NORMAL, usual, 0.975), (2.0 + 1.959964) * size, rtol=1e-6)
     drawn = draw_column(column, NORMAL, usual, np.random.default_rng(0)) / size
     assert drawn.mean() == pytest.approx(2.0, abs=4.0 / math.sqrt(1000))
     assert drawn.std() == pytest.approx(1.0, abs=4.0 / math.sqrt(2000))

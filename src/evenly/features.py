@@ -16,7 +16,7 @@ import numpy.typing as npt
 from evenly.bins import Bins, make_bins
 from evenly.likelihoods import LOG_NORMAL, NORMAL, UNIT_NORMAL, Likelihood, get_likelihood
 from evenly.models.bbvi import Data, Layout
-from evenly.recover import draw_column, estimate_column
+from evenly.recover import draw_column, estimate_column, quantile_column
 from evenly.scaler import FittedColumn
 from evenly.scaling import Outcome, Scaling
 from evenly.schema import Column
@@ -327,20 +327,14 @@ def draw_part(fitted: FittedColumn, part: Part, usual: Mapping[str, Any], rng: n
     return part.bins.quantiles(usual["probabilities"], rng.random(len(usual["mean"])))
 
 
-N_DRAWS = 200
-"""Draws behind a quantile of a likelihood that is not binned."""
-
-
-def quantile_part(
-    fitted: FittedColumn, part: Part, usual: Mapping[str, Any], level: float, rng: np.random.Generator
-) -> Floats:
+def quantile_part(fitted: FittedColumn, part: Part, usual: Mapping[str, Any], level: float) -> Floats:
     """Return a quantile of each distribution; of classes, the most probable one."""
     if part.bins is not None:
         return part.bins.quantiles(usual["probabilities"], level)
     if fitted.column.has_classes:
         return estimate_part(fitted, part, usual, "mode")
-    drawn = np.stack([draw_part(fitted, part, usual, rng) for _ in range(N_DRAWS)])
-    return np.asarray(np.quantile(drawn, level, axis=0))
+    assert fitted.family is not None
+    return quantile_column(fitted.column, fitted.family, usual, level)
 
 
 def _inputs(column: Column, values: Floats) -> Floats:

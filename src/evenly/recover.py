@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from evenly.arrays import Array, namespace
-from evenly.likelihoods import GAMMA, NORMAL, Likelihood
+from evenly.likelihoods import GAMMA, NORMAL, STANDARD, Likelihood
 from evenly.schema import Column
 from evenly.tables import Floats
 from evenly.tricks import Feature, undo_binary, undo_classes, undo_count
@@ -94,6 +94,23 @@ def estimate_column(column: Column, family: Likelihood, usual: Mapping[str, Arra
         if which == "mean" and not np.isfinite(value).all():
             value = np.where(np.isfinite(value), value, family.median(natural))
     return np.asarray(value - column.shift)
+
+
+def quantile_column(column: Column, family: Likelihood, usual: Mapping[str, Array], level: float) -> Floats:
+    """Return the quantile of each number's distribution.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from evenly.likelihoods import EXPONENTIAL
+    >>> wait = Column(name="wait", kind="positive", likelihood="exponential")
+    >>> quantile_column(wait, EXPONENTIAL, {"rate": np.array([1.0, 2.0])}, 0.5).round(3).tolist()
+    [0.693, 0.347]
+    """
+    if family is NORMAL:
+        return np.asarray(usual["mean"] + usual["std"] * STANDARD.inv_cdf(level))
+    with np.errstate(over="ignore"):
+        return np.asarray(family.quantile(_natural(family, usual), level) - column.shift)
 
 
 def draw_column(column: Column, family: Likelihood, usual: Mapping[str, Array], rng: np.random.Generator) -> Floats:
