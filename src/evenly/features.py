@@ -16,7 +16,7 @@ import numpy.typing as npt
 from evenly.bins import Bins, make_bins
 from evenly.likelihoods import LOG_NORMAL, NORMAL, UNIT_NORMAL, Likelihood, get_likelihood
 from evenly.models.bbvi import Data, Layout
-from evenly.recover import draw_column, estimate_column, quantile_column
+from evenly.recover import draw_column, estimate_column, mix_numbers, quantile_column
 from evenly.scaler import FittedColumn
 from evenly.scaling import Outcome, Scaling
 from evenly.schema import Column
@@ -274,10 +274,16 @@ def _mix(shares: Floats, part: Part, alone: Any) -> Floats:
     return shares if part.trust == 1.0 else part.trust * shares + (1.0 - part.trust) * np.asarray(alone)
 
 
-def average(usuals: Sequence[dict[str, Any]], part: Part) -> dict[str, Any]:
-    """Return the parameters of a mixture of several networks' distributions, in equal shares."""
+def average(fitted: FittedColumn, part: Part, usuals: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Return the parameters of a mixture of several networks' distributions, in equal shares.
+
+    Of a number that is not binned: those of its likelihood that is nearest to the mixture.
+    """
     if len(usuals) == 1:
         return usuals[0]
+    if part.bins is None and not fitted.column.has_classes:
+        assert fitted.family is not None
+        return usuals[0] | mix_numbers(fitted.family, usuals)
     mixed = {name: sum(one[name] for one in usuals) / len(usuals) for name in usuals[0]}
     if part.bins is not None:
         mixed["std"] = part.bins.stds(mixed["probabilities"])

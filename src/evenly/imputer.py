@@ -600,7 +600,7 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
                 for j in self._modelled:
                     own = [np.asarray(next(naturals)[: len(where)], np.float64) for _ in self._parts[j].fill]
                     found[j].append(recover_part(self._columns[j], self._parts[j], own))
-            usual = {j: average(usuals, self._parts[j]) for j, usuals in found.items()}
+            usual = {j: average(self._columns[j], self._parts[j], usuals) for j, usuals in found.items()}
             if self._memory is not None:
                 values = [own[where] for own in modelled_values(self._parts, opened.values)]
                 twins = find_twins(self._memory, values)
