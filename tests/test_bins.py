@@ -79,19 +79,47 @@ def test_a_wrong_distribution_has_ranks_that_are_not_uniform():
     assert stats.kstest(ranks, "uniform").pvalue < 1e-6
 
 
-@pytest.mark.parametrize("name", ["smooth", "zeros and a heavy tail", "counts", "rounded"])
+def total_density(bins: Bins, probabilities: np.ndarray) -> float:
+    """Sum or integrate the density from far below the smallest to far above the largest value."""
+    low, high = np.array(bins.low), np.array(bins.high)
+    beyond = high[-1] - low[0]
+
+    def density(at: np.ndarray) -> np.ndarray:
+        return np.exp(bins.log_density(np.tile(probabilities, (len(at), 1)), at))
+
+    if bins.whole:
+        return float(density(np.arange(low[0] - 10.0, high[-1] + 11.0)).sum())
+    # The density may change at a bin's end, half a bin beyond it, and in the middle between two.
+    half = 0.5 * (high - low)
+    places = [low, high, low - half, high + half, 0.5 * (low[1:] + high[:-1]), [low[0] - beyond, high[-1] + beyond]]
+    ends = np.unique(np.concatenate(places))
+    smooth = density(0.5 * (ends[1:] + ends[:-1])) @ np.diff(ends)
+    return float(smooth + density(low[low == high]).sum())
+
+
+@pytest.mark.parametrize("name", ["smooth", "zeros and a heavy tail", "counts", "rounded", "far", "few cells"])
 def test_the_density_sums_to_one(name):
     bins = make_bins(COLUMNS[name])
     probabilities = np.random.default_rng(2).dirichlet(np.ones(len(bins)))
-    total = 0.0
-    for low, high in zip(bins.low, bins.high, strict=True):
-        if bins.whole:
-            at = np.arange(low, high + 1.0)
-            total += np.exp(bins.log_density(np.tile(probabilities, (len(at), 1)), at)).sum()
-        else:
-            density = np.exp(bins.log_density(probabilities[None], np.array([0.5 * (low + high)])))[0]
-            total += density * (high - low) if high > low else density
-    assert total == pytest.approx(1.0, abs=1e-9)
+    assert total_density(bins, probabilities) == pytest.approx(1.0, abs=1e-6)
+
+
+def test_numbers_that_no_bin_holds_have_next_to_no_density():
+    sparse = make_bins(np.repeat([0.0, 100.0, 1000.0], 50))
+    apart = make_bins(np.concatenate([np.linspace(0.0, 1.0, 200), np.linspace(10.0, 11.0, 200)]))
+    for bins, values in ((sparse, [-1.0, 50.0, 100.5, 2000.0]), (apart, [-3.0, 5.0, 12.0])):
+        found = bins.log_density(shares(bins, len(values)), np.array(values))
+        assert (found < np.log(1e-9)).all()
+    assert total_density(sparse, np.array(sparse.share)) == pytest.approx(1.0, abs=1e-6)
+    assert total_density(apart, np.array(apart.share)) == pytest.approx(1.0, abs=1e-6)
+
+
+def test_new_values_between_two_bins_are_as_likely_as_their_neighbours():
+    """A few per cent of new values fall there: next to no density would be all that their score tells."""
+    rng = np.random.default_rng(0)
+    bins, new = make_bins(rng.normal(size=1000)), rng.uniform(-1.5, 1.5, 2000)
+    found = bins.log_density(shares(bins, 2000), new)
+    assert found.mean() == pytest.approx(stats.norm.logpdf(new).mean(), abs=0.1)
 
 
 def test_the_spread_is_that_of_draws():

@@ -17,6 +17,8 @@ N_WIDTHS = 16
 """Bins of equal width beside them: squared errors are made in the tails, where equal shares are coarse."""
 SIZES = (4, 8, 16, 32, 48, 64)
 """Columns with about as many bins are computed together: their numbers are rounded up to these."""
+LEAST_SHARE = 1e-12
+"""The probability of a number that no bin holds: it must not make a mean log-density infinite."""
 
 
 @dataclass(frozen=True)
@@ -116,14 +118,38 @@ class Bins:
             place = np.where(widths > 0.0, inside / np.where(widths > 0.0, widths, 1.0), drawn)
         return np.asarray(np.clip(before + own * place, 0.0, 1.0))
 
+    @cached_property
+    def _reach(self) -> tuple[Floats, Floats]:
+        """From where to where a bin has a density: beyond its ends, to the middle between it and the next one.
+
+        New values fall between two bins as they do between two values, so that the bins must not leave them out. But no
+        bin reaches farther than half its width: one value stays an atom, and a wide gap is empty.
+        """
+        low, high, _, _ = self._arrays
+        if self.whole:
+            return low, high
+        gaps, most = 0.5 * low[1:] - 0.5 * high[:-1], 0.5 * high - 0.5 * low
+        return low - np.minimum(most, np.append(0.0, gaps)), high + np.minimum(most, np.append(gaps, 0.0))
+
     def log_density(self, probabilities: Floats, values: Floats) -> Floats:
-        """Return the log of the density, or of the probability where a bin is one value or the numbers are whole."""
-        gone = np.isnan(values)
-        at = self.codes(np.where(gone, self.low[0], values)).astype(np.intp)
+        """Return the log of the density, or of the probability where a bin is one value or the numbers are whole.
+
+        A number that no bin holds has next to none.
+
+        Examples
+        --------
+        >>> bins = make_bins(np.array([0.0, 0.0, 1.0, 1.0]))
+        >>> np.exp(bins.log_density(np.array([[0.7, 0.3]] * 3), np.array([0.0, 1.0, 0.5]))).round(3).tolist()
+        [0.7, 0.3, 0.0]
+        """
+        low, high = self._reach
+        at = np.minimum(np.searchsorted(high, values, side="left"), len(self) - 1)
+        held = (low[at] <= values) & (values <= high[at]) & (not self.whole or values == np.rint(values))
         own = np.take_along_axis(probabilities, at[..., None], -1)[..., 0]
-        widths = self._widths[at]
-        found = np.log(np.maximum(own, 1e-12)) - np.log(np.where(widths > 0.0, widths, 1.0))
-        return np.where(gone, np.nan, found)
+        widths = (high - low + float(self.whole))[at]
+        share = np.where(held, np.maximum(own, LEAST_SHARE), LEAST_SHARE)
+        found = np.log(share) - np.log(np.where(widths > 0.0, widths, 1.0))
+        return np.where(np.isnan(values), np.nan, found)
 
 
 def _products(rows: Floats, weights: Floats) -> Floats:

@@ -523,7 +523,8 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
         """Return the mean log-likelihood of each column's observed cells, in the table's units.
 
         The model sees the cells that it is scored on; for an honest score, hide cells from it and use
-        `evenly.imputation_error` or `evenly.metrics.log_likelihood` on those.
+        `evenly.imputation_error` or `evenly.metrics.log_likelihood` on those. A number that none of a column's bins
+        holds counts with a probability of 1e-12.
         """
         opened = self._open(X)
         found, scores = self._distribution(opened), {}
