@@ -130,6 +130,24 @@ def test_the_spread_is_that_of_draws():
     assert bins.stds(probabilities[:1])[0] == pytest.approx(drawn.std(), rel=0.05)
 
 
+@pytest.mark.parametrize("values", [[0.0, 1.0, 2.0], [-7.0, 3.0, 1e9]])
+def test_a_whole_number_that_is_sure_has_no_spread(values):
+    bins = make_bins(np.array(values * 10))
+    assert bins.stds(np.eye(3)).tolist() == [0.0, 0.0, 0.0]
+    assert bins.stds(np.array([[0.5, 0.0, 0.5]]))[0] == pytest.approx(np.std([values[0], values[-1]]))
+
+
+def test_whole_numbers_in_one_bin_have_the_spread_of_equally_probable_ones():
+    bins = Bins([1.0], [6.0], [3.5], [1.0], whole=True)
+    assert bins.stds(np.ones((1, 1)))[0] == pytest.approx(np.std(np.arange(1.0, 7.0)))
+
+
+def test_spreads_far_from_zero_keep_their_digits():
+    rng = np.random.default_rng(0)
+    column = rng.normal(size=3000)
+    assert make_bins(column + 1e9).stds(shares(make_bins(column + 1e9), 1))[0] == pytest.approx(column.std(), rel=0.05)
+
+
 def test_missing_values_stay_missing_and_values_beyond_the_ends_fall_into_the_last_bins():
     bins = make_bins(COLUMNS["smooth"])
     codes = bins.codes(np.array([np.nan, -1e9, 1e9]))

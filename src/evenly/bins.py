@@ -74,9 +74,12 @@ class Bins:
         """Return the standard deviation of each distribution."""
         low, high, mean, _ = self._arrays
         unit = max(float(np.abs(low[0])), float(np.abs(high[-1])), 1e-300)
-        inside = (self._widths / unit) ** 2 / 12.0
-        second = _products(probabilities, (mean / unit) ** 2 + inside)
-        return np.asarray(unit * np.sqrt(np.maximum(second - _products(probabilities, mean / unit) ** 2, 0.0)))
+        # Of w equally probable whole numbers the variance is (w^2 - 1) / 12: one alone has none.
+        one = float(self.whole)
+        inside = (self._widths - one) / unit * ((self._widths + one) / unit) / 12.0
+        # Around each mean, not around 0: far from it, nothing would be left of the difference of two squares.
+        away = mean / unit - _products(probabilities, mean / unit)[..., None]
+        return np.asarray(unit * np.sqrt(_products(probabilities, away**2 + inside)))
 
     def quantiles(self, probabilities: Floats, level: float | Floats) -> Floats:
         """Return the quantile of each distribution; a level for all, or one for each.
