@@ -130,6 +130,37 @@ def test_the_spread_is_that_of_draws():
     assert bins.stds(probabilities[:1])[0] == pytest.approx(drawn.std(), rel=0.05)
 
 
+@pytest.mark.parametrize("unit", [1.0, 1000.0])
+@pytest.mark.parametrize("seed", range(5))
+def test_the_mode_is_where_values_lie_densest(seed, unit):
+    """Whatever the widest and the narrowest bin happen to be; also of whole numbers of which no two are equal."""
+    rng = np.random.default_rng(seed)
+    for drawn, mode in ((rng.normal(size=2000), 0.0), (rng.gamma(9.0, 1.0 / 3.0, 2000), 8.0 / 3.0)):
+        bins = make_bins(drawn if unit == 1.0 else np.rint(unit * drawn))
+        found = bins.modes(shares(bins, 2))
+        np.testing.assert_allclose(found / unit, mode, atol=0.45)
+        assert not bins.whole or (found == np.rint(found)).all()
+
+
+def test_the_mode_of_values_that_repeat_is_the_most_probable_one():
+    counts = np.repeat(np.arange(40.0), (1000 * stats.poisson(20.5).pmf(np.arange(40))).astype(int) + 1)
+    assert make_bins(counts).modes(shares(make_bins(counts), 1)).tolist() == [20.0]
+    stars = make_bins(np.repeat([0.5, 1.0, 1.5, 4.0, 5.0], 10))
+    probabilities = np.array([[0.25, 0.25, 0.2, 0.3, 0.0], [0.1, 0.2, 0.1, 0.1, 0.5]])
+    assert stars.modes(probabilities).tolist() == [4.0, 5.0]
+    visits = np.concatenate([np.zeros(200), np.random.default_rng(0).normal(50.0, 9.0, 800)])
+    for column in (visits, visits.round()):
+        assert make_bins(column).modes(shares(make_bins(column), 1)).tolist() == [0.0]
+
+
+def test_the_mode_lies_among_the_values(column):
+    bins = make_bins(column)
+    found = bins.modes(np.random.default_rng(0).dirichlet(np.full(len(bins), 0.2), 50))
+    assert ((found >= column.min()) & (found <= column.max())).all()
+    sure = bins.modes(np.eye(len(bins)))
+    assert ((sure >= bins.low) & (sure <= bins.high)).all()
+
+
 @pytest.mark.parametrize("values", [[0.0, 1.0, 2.0], [-7.0, 3.0, 1e9]])
 def test_a_whole_number_that_is_sure_has_no_spread(values):
     bins = make_bins(np.array(values * 10))

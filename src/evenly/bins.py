@@ -17,6 +17,9 @@ N_WIDTHS = 16
 """Bins of equal width beside them: squared errors are made in the tails, where equal shares are coarse."""
 SIZES = (4, 8, 16, 32, 48, 64)
 """Columns with about as many bins are computed together: their numbers are rounded up to these."""
+MODE_SHARE, ATOM = 0.3, 0.1
+"""The probability of the run of bins that has the mode: of 1,000 normal values it is known to 0.15 spreads then, of as
+many exponential ones to 0.2. And the probability that a single value, the most probable one, needs to be the mode."""
 LEAST_SHARE = 1e-12
 """The probability of a number that no bin holds: it must not make a mean log-density infinite."""
 
@@ -102,6 +105,46 @@ class Bins:
         if self.whole:
             return np.asarray(np.minimum(low[at] + np.floor(place * self._widths[at]), high[at]))
         return np.asarray((1.0 - place) * low[at] + place * high[at])
+
+    def modes(self, probabilities: Floats) -> Floats:
+        """Return where each distribution is densest: the most probable value, or the mean of the densest run of bins.
+
+        Bins have nearly equal shares, and a single one is wide or narrow by chance.
+
+        Examples
+        --------
+        >>> bins = make_bins(np.array([0.0, 0.0, 1.0, 1.0, 2.0, 2.0]))
+        >>> bins.modes(np.array([[0.2, 0.5, 0.3], [0.4, 0.3, 0.3]]))
+        array([1., 0.])
+        """
+        low, high, mean, _ = self._arrays
+        places, single = np.arange(len(self)), low == high
+        first, last, mass = self._densest(probabilities)
+        run = np.where((first[..., None] <= places) & (places <= last[..., None]), probabilities, 0.0)
+        middle = np.clip(_products(run, mean) / np.maximum(mass, 1e-300), low[first], high[last])
+        found = np.where(_products(run, ~single) > 0.0, np.rint(middle) if self.whole else middle, mean[run.argmax(-1)])
+        top = probabilities.argmax(-1)
+        return np.where(single[top] & (probabilities.max(-1) >= ATOM), mean[top], found)
+
+    def _densest(self, probabilities: Floats) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp], Floats]:
+        """Return the first and the last bin of the densest run that has enough of the probability, and what it has."""
+        low, high, _, _ = self._arrays
+        total = np.cumsum(probabilities, axis=-1)
+        shape = probabilities.shape[:-1]
+        first, last, most = np.zeros(shape, np.intp), np.zeros(shape, np.intp), np.zeros(shape)
+        least = 1e-9 * (0.5 * high[-1] - 0.5 * low[0]) + 1e-300  # values that repeat go by their probability
+        densest = np.full(shape, -1.0)
+        for start in range(len(self)):
+            before = total[..., start] - probabilities[..., start]
+            end = np.minimum((total < (before + MODE_SHARE * total[..., -1])[..., None]).sum(-1), len(self) - 1)
+            mass = np.take_along_axis(total, end[..., None], -1)[..., 0] - before
+            half = 0.5 * high[end] - 0.5 * low[start] + 0.5 * float(self.whole)
+            enough = mass >= (1.0 - 1e-9) * MODE_SHARE * total[..., -1]
+            density = np.where(enough, mass / np.maximum(half, least), 0.0)
+            better = density > densest
+            first, last = np.where(better, start, first), np.where(better, end, last)
+            most, densest = np.where(better, mass, most), np.where(better, density, densest)
+        return first, last, most
 
     def ranks(self, probabilities: Floats, values: Floats, rng: np.random.Generator) -> Floats:
         """Return the randomized probability integral transform: uniform if the values follow the distributions.

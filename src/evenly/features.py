@@ -322,7 +322,7 @@ def estimate_part(fitted: FittedColumn, part: Part, usual: Mapping[str, Any], wh
         return np.asarray(usual["mean"])
     if which == "median":
         return part.bins.quantiles(usual["probabilities"], 0.5)
-    return np.asarray(np.asarray(part.bins.mean)[usual["probabilities"].argmax(-1)])
+    return part.bins.modes(usual["probabilities"])
 
 
 def draw_part(fitted: FittedColumn, part: Part, usual: Mapping[str, Any], rng: np.random.Generator) -> Floats:
