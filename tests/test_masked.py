@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 from evenly import EvenlyWarning, Imputer, TableError, imputation_error
-from evenly.features import balancing_weights, constant_naturals, describe, lay_out
+from evenly.features import arrange, average, balancing_weights, constant_naturals, describe, lay_out, recover_part
 from evenly.held_out import hold_out, make_judge, settle
 from evenly.imputer import central_draws, count_draws
 from evenly.likelihoods import BERNOULLI, NORMAL, UNIT_NORMAL, get_likelihood
@@ -268,6 +268,45 @@ def test_a_model_that_knows_nothing_is_not_trusted():
     wrong = settle(classes, part, codes, [(1.0 - 2.0 * codes)[:, None] * 5.0])
     assert wrong.trust == 0.0
     assert settle(classes, part, codes, [(2.0 * codes - 1.0)[:, None] * 5.0]).trust == 1.0
+
+
+# --- numbers near the largest ---
+
+
+def nearly_infinite(n: int = 200) -> pd.DataFrame:
+    """Numbers as large as they can be, on both sides of 0: the difference of two is none."""
+    rng = np.random.default_rng(0)
+    x = rng.uniform(-1.0, 1.0, n)
+    return pd.DataFrame({"x": 1.7e308 * np.append(x[:-2], [-1.0, 1.0]), "y": x + 0.1 * rng.normal(size=n)})
+
+
+@pytest.mark.parametrize("scaling", ["lip", "max", "iqr"])
+def test_numbers_near_the_largest_are_standardized_and_come_back_within_the_column(scaling):
+    table = nearly_infinite()
+    fitted = LipschitzScaler("lip-none").fit(table).columns_[0]
+    values = fitted.encode(open_table(table).columns[0])[0]
+    part = describe(fitted, values, binned=True, scaling=scaling)
+    assert part.bins is not None
+    assert part.scale > 0.0
+    data = arrange([fitted], [part], [values], seed=None)
+    standard = (values / 1e308 - (values / 1e308).mean()) / (values / 1e308).std()
+    np.testing.assert_allclose(data.inputs[:, 0], standard, rtol=1e-5)
+    np.testing.assert_allclose(data.targets[:, 0] / (part.scale * part.std), standard, rtol=1e-5)
+    far = np.array([[-20.0], [0.0], [20.0]]) * part.scale * part.std
+    usual = recover_part(fitted, part, [far, np.zeros((3, part.bins.padded))])
+    mixed = average(fitted, part, [usual] * 3)
+    for one in (usual, mixed):
+        assert (np.abs(one["mean"]) <= 1.7e308).all()
+        assert (np.diff(one["mean"]) > 0.0).all()
+        assert np.isfinite(one["std"]).all()
+
+
+@pytest.mark.slow
+def test_numbers_near_the_largest_are_imputed_without_a_warning():
+    holed, _ = hide(nearly_infinite())
+    imputer = Imputer(epochs=2, hidden_size=8, n_networks=2, random_state=0).fit(holed)
+    for full in (imputer.transform(holed), *imputer.interval(holed), *imputer.sample(holed, 1)):
+        assert (full["x"].abs() <= 1.7e308).all()
 
 
 # --- the imputer ---

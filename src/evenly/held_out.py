@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from evenly._support import require
 from evenly.bins import Bins
-from evenly.features import Part, estimate_part, mix_twins, recover_part
+from evenly.features import Part, estimate_part, mix_twins, recover_part, standardize
 from evenly.likelihoods import UNIT_NORMAL
 from evenly.metrics import clearly_better
 from evenly.models.bbvi import Data, History, Info, Layout, Model
@@ -228,7 +228,7 @@ def believe(
         mixed = mix_twins(replace(part, belief=belief), usual, twins, place)
         if part.bins is None:
             return np.asarray(estimate_part(fitted, part, mixed, "mode") != truth)
-        return np.asarray(((mixed["mean"] - truth) / part.std) ** 2)
+        return standardize(mixed["mean"], truth, part.std) ** 2
 
     best, least = None, losses(None)
     for belief in BELIEFS:
@@ -338,7 +338,7 @@ def settle(fitted: FittedColumn, part: Part, truth: Floats, naturals: Sequence[F
         alone = truth != float(np.argmax(fitted.frequencies))
         return replace(part, trust=0.0 if clearly_better(alone, wrong) else 1.0)
     ends = [recover_part(fitted, replace(part, blend=end, trust=1.0), naturals)["mean"] for end in (0.0, 1.0)]
-    normal, binned, wanted = ((values - part.mean) / part.std for values in (*ends, truth))
+    normal, binned, wanted = (standardize(values, part.mean, part.std) for values in (*ends, truth))
     moved = {blend: blend * binned + (1.0 - blend) * normal for blend in BLENDS}
     chosen = BLENDS[0]
     for blend in BLENDS[1:]:
