@@ -14,6 +14,7 @@ import scipy.stats as stats
 from evenly._support import MissingExtraError, TableError
 from evenly.custom import define_likelihood
 from evenly.likelihoods import Likelihood, Pivot, Support, get_likelihood
+from evenly.recover import mix_numbers
 
 pytest.importorskip("jax")
 
@@ -116,9 +117,16 @@ def test_summaries_are_scipys(weibull: Likelihood, size: float) -> None:
     reference = stats.weibull_min(SHAPE, scale=size)
     assert float(weibull.mean(_natural(size))) == pytest.approx(reference.mean(), rel=1e-9)
     assert float(weibull.median(_natural(size))) == pytest.approx(reference.median(), rel=1e-8)
+    for level in (5e-4, 0.475, 0.9995):
+        assert float(weibull.quantile(_natural(size), level)) == pytest.approx(reference.ppf(level), rel=1e-6)
     # The density is flat to rounding within the root of the rounding unit.
     mode = size * ((SHAPE - 1.0) / SHAPE) ** (1.0 / SHAPE)
     assert float(weibull.mode(_natural(size))) == pytest.approx(mode, rel=1e-7)
+
+
+def test_networks_of_an_own_likelihood_are_averaged_by_natural_parameters(weibull: Likelihood) -> None:
+    mixed = mix_numbers(weibull, [{"natural_1": np.array([-1.0, -2.0])}, {"natural_1": np.array([-3.0, -2.0])}])
+    np.testing.assert_array_equal(mixed["natural_1"], [-2.0, -2.0])
 
 
 def test_summaries_go_row_by_row(weibull: Likelihood) -> None:

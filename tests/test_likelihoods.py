@@ -794,6 +794,19 @@ def test_median_is_scipys(case: Case) -> None:
         assert got == pytest.approx(float(case.reference.median()), rel=1e-12)
 
 
+@pytest.mark.parametrize("level", [5e-4, 0.05, 0.475, 0.95, 0.9995])
+@every_case
+def test_quantiles_are_scipys(case: Case, level: float) -> None:
+    got = float(case.likelihood.quantile(case.natural, level))
+    if case.discrete:
+        assert case.reference.cdf(got) >= level - 4.0 * EPS
+        assert case.reference.cdf(got - 1.0) <= level + 4.0 * EPS
+        assert got == int(got)
+    else:
+        # A large shape has lost digits to its natural parameters, a mean to the variance's square root.
+        assert got == pytest.approx(float(case.reference.ppf(level)), rel=1e-11)
+
+
 @every_case
 def test_mode_is_where_scipys_density_is_highest(case: Case) -> None:
     got = float(case.likelihood.mode(case.natural))

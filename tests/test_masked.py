@@ -10,8 +10,9 @@ import pytest
 from scipy import stats
 
 from evenly import EvenlyWarning, Imputer, TableError, imputation_error
-from evenly.features import balancing_weights, constant_naturals, describe, lay_out
+from evenly.features import arrange, average, balancing_weights, constant_naturals, describe, lay_out, recover_part
 from evenly.held_out import hold_out, make_judge, settle
+from evenly.imputer import central_draws, count_draws
 from evenly.likelihoods import BERNOULLI, NORMAL, UNIT_NORMAL, get_likelihood
 from evenly.models import MODELS, bbvi, fitting
 from evenly.models.masked import Masked
@@ -269,6 +270,45 @@ def test_a_model_that_knows_nothing_is_not_trusted():
     assert settle(classes, part, codes, [(2.0 * codes - 1.0)[:, None] * 5.0]).trust == 1.0
 
 
+# --- numbers near the largest ---
+
+
+def nearly_infinite(n: int = 200) -> pd.DataFrame:
+    """Numbers as large as they can be, on both sides of 0: the difference of two is none."""
+    rng = np.random.default_rng(0)
+    x = rng.uniform(-1.0, 1.0, n)
+    return pd.DataFrame({"x": 1.7e308 * np.append(x[:-2], [-1.0, 1.0]), "y": x + 0.1 * rng.normal(size=n)})
+
+
+@pytest.mark.parametrize("scaling", ["lip", "max", "iqr"])
+def test_numbers_near_the_largest_are_standardized_and_come_back_within_the_column(scaling):
+    table = nearly_infinite()
+    fitted = LipschitzScaler("lip-none").fit(table).columns_[0]
+    values = fitted.encode(open_table(table).columns[0])[0]
+    part = describe(fitted, values, binned=True, scaling=scaling)
+    assert part.bins is not None
+    assert part.scale > 0.0
+    data = arrange([fitted], [part], [values], seed=None)
+    standard = (values / 1e308 - (values / 1e308).mean()) / (values / 1e308).std()
+    np.testing.assert_allclose(data.inputs[:, 0], standard, rtol=1e-5)
+    np.testing.assert_allclose(data.targets[:, 0] / (part.scale * part.std), standard, rtol=1e-5)
+    far = np.array([[-20.0], [0.0], [20.0]]) * part.scale * part.std
+    usual = recover_part(fitted, part, [far, np.zeros((3, part.bins.padded))])
+    mixed = average(fitted, part, [usual] * 3)
+    for one in (usual, mixed):
+        assert (np.abs(one["mean"]) <= 1.7e308).all()
+        assert (np.diff(one["mean"]) > 0.0).all()
+        assert np.isfinite(one["std"]).all()
+
+
+@pytest.mark.slow
+def test_numbers_near_the_largest_are_imputed_without_a_warning():
+    holed, _ = hide(nearly_infinite())
+    imputer = Imputer(epochs=2, hidden_size=8, n_networks=2, random_state=0).fit(holed)
+    for full in (imputer.transform(holed), *imputer.interval(holed), *imputer.sample(holed, 1)):
+        assert (full["x"].abs() <= 1.7e308).all()
+
+
 # --- the imputer ---
 
 
@@ -287,6 +327,17 @@ def test_it_learns_what_columns_say_about_each_other(learned):
     assert (errors["normalized"] < 1.02).all()
 
 
+@pytest.mark.slow
+def test_a_model_that_learns_nothing_gains_nothing_over_the_baseline():
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"a": rng.normal(size=150), "c": rng.choice(list("uvw"), 150)})
+    # At this rate nothing moves. Each epoch hides other cells, more or fewer: a mean over 60 is known to 2 %.
+    imputer = Imputer(epochs=200, learning_rate=1e-9, hidden_size=8, n_networks=1, random_state=0).fit(table)
+    for name, curve in imputer.history_["log_likelihood"].items():
+        assert len(curve) >= 60
+        assert curve.mean() == pytest.approx(imputer.baseline_[name], rel=0.05)
+
+
 def test_intervals_hold_as_many_cells_as_they_say(learned):
     imputer, table, holed, hidden = learned
     for level in (0.5, 0.9):
@@ -301,6 +352,18 @@ def test_intervals_hold_as_many_cells_as_they_say(learned):
         pd.testing.assert_frame_equal(low.where(holed.notna()), holed)
     with pytest.raises(TableError, match="level"):
         imputer.interval(holed, 1.5)
+
+
+@pytest.mark.parametrize("level", [0.05, 0.5, 0.9, 0.99, 0.998])
+def test_one_more_draw_lies_between_central_draws_as_often_as_said(level):
+    rng, n_cells = np.random.default_rng(0), 20_000
+    n_draws = count_draws(level)
+    # Uniform draws: what lies between the ends is their distance.
+    held = np.mean(
+        [np.subtract(*central_draws(rng.random((n_draws, 200)), level)[::-1]).mean() for _ in range(n_cells // 200)]
+    )
+    # At most one of the n + 1 places is too many at each end.
+    assert level - 0.001 <= held <= level + 2.0 / (n_draws + 1) + 0.001
 
 
 @pytest.mark.slow
@@ -383,8 +446,12 @@ def test_a_declared_likelihood_is_used():
     assert "x" not in imputer.bins_
     assert set(imputer.distribution(holed)["x"]) == {"mean", "std"}
     assert "double" in imputer.bins_
-    low, high = imputer.interval(holed)
-    assert (low["x"] < high["x"])[holed["x"].isna()].all()
+    gone, usual = holed["x"].isna(), imputer.distribution(holed)["x"]
+    law = stats.norm(usual["mean"][gone], usual["std"][gone])
+    for level in (0.05, 0.99):  # narrow ones must not change places, wide ones reach as far as they should
+        for end, at in zip(imputer.interval(holed, level), (0.5 - 0.5 * level, 0.5 + 0.5 * level), strict=True):
+            expected = np.clip(law.ppf(at), holed["x"].min(), holed["x"].max())
+            np.testing.assert_allclose(end["x"][gone], expected, rtol=1e-9)
 
 
 @pytest.mark.slow

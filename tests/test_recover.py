@@ -13,12 +13,14 @@ from evenly.likelihoods import (
     EXPONENTIAL,
     GAMMA,
     INVERSE_GAMMA,
+    INVERSE_GAUSSIAN,
     LOG_NORMAL,
     NORMAL,
     POISSON,
+    RAYLEIGH,
     Categorical,
 )
-from evenly.recover import draw_column, estimate_column
+from evenly.recover import draw_column, estimate_column, mix_numbers, quantile_column
 from evenly.schema import Column
 
 SHARES = np.array([[0.2, 0.3, 0.5], [0.6, 0.3, 0.1], [0.3, 0.3, 0.4], [0.0, 0.0, 1.0]])
@@ -69,6 +71,14 @@ def test_estimates_of_numbers_are_scipys(name, which):
     column, family, usual, law, mode = NUMBERS[name]
     expected = mode(usual) if which == "mode" else getattr(law(usual), which)()
     np.testing.assert_allclose(estimate_column(column, family, usual, which), expected, rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("level", [5e-4, 0.475, 0.525, 0.9995])
+@pytest.mark.parametrize("name", NUMBERS)
+def test_quantiles_of_numbers_are_scipys(name, level):
+    column, family, usual, law, _ = NUMBERS[name]
+    found = quantile_column(column, family, usual, level)
+    np.testing.assert_allclose(found, law(usual).ppf(level), rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize("name", NUMBERS)
@@ -143,6 +153,63 @@ def test_normals_whose_variance_is_no_number(size):
     column, usual = Column(name="c", kind="real"), {"mean": np.full(1000, 2.0 * size), "std": np.full(1000, size)}
     for which in ("mean", "median", "mode"):
         assert (estimate_column(column, NORMAL, usual, which) == 2.0 * size).all()
+    np.testing.assert_allclose(quantile_column(column, NORMAL, usual, 0.975), (2.0 + 1.959964) * size, rtol=1e-6)
     drawn = draw_column(column, NORMAL, usual, np.random.default_rng(0)) / size
     assert drawn.mean() == pytest.approx(2.0, abs=4.0 / math.sqrt(1000))
     assert drawn.std() == pytest.approx(1.0, abs=4.0 / math.sqrt(2000))
+
+
+# Two networks' parameters of a cell.
+PAIRS = {
+    NORMAL: ([0.0, 1.0], [10.0, 1.0]),
+    LOG_NORMAL: ([0.0, 0.5], [1.0, 0.2]),
+    GAMMA: ([2.0, 1.0], [30.0, 3.0]),
+    INVERSE_GAMMA: ([5.0, 2.0], [9.0, 40.0]),
+    INVERSE_GAUSSIAN: ([1.0, 4.0], [3.0, 30.0]),
+    EXPONENTIAL: ([0.1], [10.0]),
+    RAYLEIGH: ([1.0], [7.0]),
+    POISSON: ([0.5], [9.0]),
+}
+every_family = pytest.mark.parametrize("family", PAIRS, ids=lambda one: one.name)
+
+
+def named(family, parameters):
+    return dict(zip(family.usual_names, np.array(parameters)[:, None], strict=True))
+
+
+@every_family
+def test_networks_that_agree_are_that_distribution(family):
+    for own in PAIRS[family]:
+        mixed = mix_numbers(family, [named(family, own)] * 3)
+        np.testing.assert_allclose([mixed[name][0] for name in family.usual_names], own, rtol=1e-9)
+
+
+@every_family
+def test_a_mixture_is_what_the_likelihood_fits_best_to_draws_from_both(family):
+    mixed = mix_numbers(family, [named(family, own) for own in PAIRS[family]])
+    natural = family.to_natural(np.array([mixed[name][0] for name in family.usual_names]))
+    rng = np.random.default_rng(0)
+    drawn = np.concatenate([family.sample(rng, family.to_natural(np.array(own)), (20_000,)) for own in PAIRS[family]])
+    best = family.log_density(drawn, natural).mean()
+    for own in (*PAIRS[family], np.mean(PAIRS[family], axis=0)):
+        assert best > family.log_density(drawn, family.to_natural(np.array(own))).mean() - 1e-4
+    assert family.log_density(drawn, family.fit(family.statistics(drawn).mean(0))).mean() == pytest.approx(
+        best, abs=1e-3
+    )
+
+
+def test_networks_that_disagree_are_less_sure_than_each():
+    mixed = mix_numbers(NORMAL, [named(NORMAL, own) for own in PAIRS[NORMAL]])
+    assert mixed["mean"][0] == pytest.approx(5.0)
+    assert mixed["std"][0] == pytest.approx(math.sqrt(26.0))
+
+
+@pytest.mark.parametrize("size", [1e300, 1e-300, 1e9])
+def test_a_mixture_has_all_digits_whatever_the_numbers_size(size):
+    far = [{"mean": np.array([size * (1.0 + one)]), "std": np.array([size * 1e-6])} for one in (0.0, 2e-6)]
+    mixed = mix_numbers(NORMAL, far)
+    assert mixed["std"][0] / size == pytest.approx(math.sqrt(2.0) * 1e-6, rel=1e-6)
+    sure = [{"shape": np.array([1e30]), "rate": np.array([1e30 / size])}] * 2
+    assert {name: float(one[0]) for name, one in mix_numbers(GAMMA, sure).items()} == pytest.approx(
+        {"shape": 1e30, "rate": 1e30 / size}
+    )

@@ -17,6 +17,11 @@ N_WIDTHS = 16
 """Bins of equal width beside them: squared errors are made in the tails, where equal shares are coarse."""
 SIZES = (4, 8, 16, 32, 48, 64)
 """Columns with about as many bins are computed together: their numbers are rounded up to these."""
+MODE_SHARE, ATOM = 0.3, 0.1
+"""The probability of the run of bins that has the mode: of 1,000 normal values it is known to 0.15 spreads then, of as
+many exponential ones to 0.2. And the probability that a single value, the most probable one, needs to be the mode."""
+LEAST_SHARE = 1e-12
+"""The probability of a number that no bin holds: it must not make a mean log-density infinite."""
 
 
 @dataclass(frozen=True)
@@ -72,9 +77,12 @@ class Bins:
         """Return the standard deviation of each distribution."""
         low, high, mean, _ = self._arrays
         unit = max(float(np.abs(low[0])), float(np.abs(high[-1])), 1e-300)
-        inside = (self._widths / unit) ** 2 / 12.0
-        second = _products(probabilities, (mean / unit) ** 2 + inside)
-        return np.asarray(unit * np.sqrt(np.maximum(second - _products(probabilities, mean / unit) ** 2, 0.0)))
+        # Of w equally probable whole numbers the variance is (w^2 - 1) / 12: one alone has none.
+        one = float(self.whole)
+        inside = (self._widths - one) / unit * ((self._widths + one) / unit) / 12.0
+        # Around each mean, not around 0: far from it, nothing would be left of the difference of two squares.
+        away = mean / unit - _products(probabilities, mean / unit)[..., None]
+        return np.asarray(unit * np.sqrt(_products(probabilities, away**2 + inside)))
 
     def quantiles(self, probabilities: Floats, level: float | Floats) -> Floats:
         """Return the quantile of each distribution; a level for all, or one for each.
@@ -98,6 +106,46 @@ class Bins:
             return np.asarray(np.minimum(low[at] + np.floor(place * self._widths[at]), high[at]))
         return np.asarray((1.0 - place) * low[at] + place * high[at])
 
+    def modes(self, probabilities: Floats) -> Floats:
+        """Return where each distribution is densest: the most probable value, or the mean of the densest run of bins.
+
+        Bins have nearly equal shares, and a single one is wide or narrow by chance.
+
+        Examples
+        --------
+        >>> bins = make_bins(np.array([0.0, 0.0, 1.0, 1.0, 2.0, 2.0]))
+        >>> bins.modes(np.array([[0.2, 0.5, 0.3], [0.4, 0.3, 0.3]]))
+        array([1., 0.])
+        """
+        low, high, mean, _ = self._arrays
+        places, single = np.arange(len(self)), low == high
+        first, last, mass = self._densest(probabilities)
+        run = np.where((first[..., None] <= places) & (places <= last[..., None]), probabilities, 0.0)
+        middle = np.clip(_products(run, mean) / np.maximum(mass, 1e-300), low[first], high[last])
+        found = np.where(_products(run, ~single) > 0.0, np.rint(middle) if self.whole else middle, mean[run.argmax(-1)])
+        top = probabilities.argmax(-1)
+        return np.where(single[top] & (probabilities.max(-1) >= ATOM), mean[top], found)
+
+    def _densest(self, probabilities: Floats) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp], Floats]:
+        """Return the first and the last bin of the densest run that has enough of the probability, and what it has."""
+        low, high, _, _ = self._arrays
+        total = np.cumsum(probabilities, axis=-1)
+        shape = probabilities.shape[:-1]
+        first, last, most = np.zeros(shape, np.intp), np.zeros(shape, np.intp), np.zeros(shape)
+        least = 1e-9 * (0.5 * high[-1] - 0.5 * low[0]) + 1e-300  # values that repeat go by their probability
+        densest = np.full(shape, -1.0)
+        for start in range(len(self)):
+            before = total[..., start] - probabilities[..., start]
+            end = np.minimum((total < (before + MODE_SHARE * total[..., -1])[..., None]).sum(-1), len(self) - 1)
+            mass = np.take_along_axis(total, end[..., None], -1)[..., 0] - before
+            half = 0.5 * high[end] - 0.5 * low[start] + 0.5 * float(self.whole)
+            enough = mass >= (1.0 - 1e-9) * MODE_SHARE * total[..., -1]
+            density = np.where(enough, mass / np.maximum(half, least), 0.0)
+            better = density > densest
+            first, last = np.where(better, start, first), np.where(better, end, last)
+            most, densest = np.where(better, mass, most), np.where(better, density, densest)
+        return first, last, most
+
     def ranks(self, probabilities: Floats, values: Floats, rng: np.random.Generator) -> Floats:
         """Return the randomized probability integral transform: uniform if the values follow the distributions.
 
@@ -116,14 +164,38 @@ class Bins:
             place = np.where(widths > 0.0, inside / np.where(widths > 0.0, widths, 1.0), drawn)
         return np.asarray(np.clip(before + own * place, 0.0, 1.0))
 
+    @cached_property
+    def _reach(self) -> tuple[Floats, Floats]:
+        """From where to where a bin has a density: beyond its ends, to the middle between it and the next one.
+
+        New values fall between two bins as they do between two values, so that the bins must not leave them out. But no
+        bin reaches farther than half its width: one value stays an atom, and a wide gap is empty.
+        """
+        low, high, _, _ = self._arrays
+        if self.whole:
+            return low, high
+        gaps, most = 0.5 * low[1:] - 0.5 * high[:-1], 0.5 * high - 0.5 * low
+        return low - np.minimum(most, np.append(0.0, gaps)), high + np.minimum(most, np.append(gaps, 0.0))
+
     def log_density(self, probabilities: Floats, values: Floats) -> Floats:
-        """Return the log of the density, or of the probability where a bin is one value or the numbers are whole."""
-        gone = np.isnan(values)
-        at = self.codes(np.where(gone, self.low[0], values)).astype(np.intp)
+        """Return the log of the density, or of the probability where a bin is one value or the numbers are whole.
+
+        A number that no bin holds has next to none.
+
+        Examples
+        --------
+        >>> bins = make_bins(np.array([0.0, 0.0, 1.0, 1.0]))
+        >>> np.exp(bins.log_density(np.array([[0.7, 0.3]] * 3), np.array([0.0, 1.0, 0.5]))).round(3).tolist()
+        [0.7, 0.3, 0.0]
+        """
+        low, high = self._reach
+        at = np.minimum(np.searchsorted(high, values, side="left"), len(self) - 1)
+        held = (low[at] <= values) & (values <= high[at]) & (not self.whole or values == np.rint(values))
         own = np.take_along_axis(probabilities, at[..., None], -1)[..., 0]
-        widths = self._widths[at]
-        found = np.log(np.maximum(own, 1e-12)) - np.log(np.where(widths > 0.0, widths, 1.0))
-        return np.where(gone, np.nan, found)
+        widths = (high - low + float(self.whole))[at]
+        share = np.where(held, np.maximum(own, LEAST_SHARE), LEAST_SHARE)
+        found = np.log(share) - np.log(np.where(widths > 0.0, widths, 1.0))
+        return np.where(np.isnan(values), np.nan, found)
 
 
 def _products(rows: Floats, weights: Floats) -> Floats:

@@ -364,8 +364,8 @@ class CustomLikelihood(Likelihood):
 
         return self._over_rows(natural, one)
 
-    def median(self, natural: Array) -> Array:
-        return self._over_rows(natural, lambda row: float(self._quantiles(row, 0.5)))
+    def quantile(self, natural: Array, level: float) -> Array:
+        return self._over_rows(natural, lambda row: float(self._quantiles(row, level)))
 
     def sample(self, rng: Any, natural: Array, shape: tuple[int, ...] = ()) -> Array:
         xp = namespace(natural)

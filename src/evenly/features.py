@@ -16,7 +16,7 @@ import numpy.typing as npt
 from evenly.bins import Bins, make_bins
 from evenly.likelihoods import LOG_NORMAL, NORMAL, UNIT_NORMAL, Likelihood, get_likelihood
 from evenly.models.bbvi import Data, Layout
-from evenly.recover import draw_column, estimate_column
+from evenly.recover import draw_column, estimate_column, mix_numbers, quantile_column
 from evenly.scaler import FittedColumn
 from evenly.scaling import Outcome, Scaling
 from evenly.schema import Column
@@ -135,12 +135,26 @@ def describe(
 
 def _centred_scale(seen: Floats, mean: float, std: float, scaling: Scaling) -> float:
     """Return the scale of a number around its mean; under `lip` 1 / std, where a normal of spread 1 fits best."""
+    # Of halves: the difference of two of the largest numbers is none.
     if scaling == "max":
-        return 1.0 / max(float(np.abs(seen - mean).max()), 1e-300)
+        return 0.5 / max(float(np.abs(0.5 * seen - 0.5 * mean).max()), 1e-300)
     if scaling == "iqr":
         low, high = np.quantile(seen, [0.25, 0.75])
-        return 1.0 / float(high - low) if high > low else 1.0 / std
+        return 0.5 / float(0.5 * high - 0.5 * low) if high > low else 1.0 / std
     return 1.0 / std
+
+
+def standardize(values: Floats, center: Any, spread: Any) -> Floats:
+    """Return how many spreads values lie away from a center; infinite only where that is no number.
+
+    Examples
+    --------
+    >>> standardize(np.array([5.0, 1.7e308]), 4.0, 2.0).tolist(), standardize(np.array([1.6e308]), -1.6e308, 8e307)
+    ([0.5, 8.5e+307], array([4.]))
+    """
+    with np.errstate(over="ignore"):
+        away = np.asarray(values - center)
+        return np.asarray(np.where(np.isinf(away), values / spread - np.asarray(center) / spread, away / spread))
 
 
 def lay_out(columns: Sequence[FittedColumn], parts: Sequence[Part]) -> Layout:
@@ -231,8 +245,7 @@ def arrange(
             mask[:, at] = ~gone
             at += 1
         if with_inputs:
-            with np.errstate(over="ignore"):
-                standard = (_inputs(fitted.column, own) - part.centers) / part.spreads
+            standard = standardize(_inputs(fitted.column, own), part.centers, part.spreads)
             standard = np.clip(standard, -FARTHEST, FARTHEST)
             inputs[:, into : into + len(part.centers)] = np.where(gone[:, None], 0.0, standard)
             into += len(part.centers)
@@ -258,7 +271,9 @@ def recover_part(fitted: FittedColumn, part: Part, naturals: Sequence[Floats]) -
     likely = np.exp(binned - binned.max(-1, keepdims=True))[..., : len(part.bins)]
     likely = likely / likely.sum(-1, keepdims=True)
     spread = normal[..., 0] / (part.scale * part.std)
-    alone = part.mean + part.std * np.clip(spread, -FARTHEST_TARGET, FARTHEST_TARGET)
+    with np.errstate(over="ignore"):
+        alone = part.mean + part.std * np.clip(spread, -FARTHEST_TARGET, FARTHEST_TARGET)
+    alone = np.where(np.isinf(alone), np.clip(alone, part.extent[0], part.extent[1]), alone)
     # The mean is that of the bins before they are made less sure, which would move it.
     mean = part.blend * part.bins.means(likely) + (1.0 - part.blend) * alone
     mean = part.trust * mean + (1.0 - part.trust) * part.mean
@@ -274,11 +289,17 @@ def _mix(shares: Floats, part: Part, alone: Any) -> Floats:
     return shares if part.trust == 1.0 else part.trust * shares + (1.0 - part.trust) * np.asarray(alone)
 
 
-def average(usuals: Sequence[dict[str, Any]], part: Part) -> dict[str, Any]:
-    """Return the parameters of a mixture of several networks' distributions, in equal shares."""
+def average(fitted: FittedColumn, part: Part, usuals: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Return the parameters of a mixture of several networks' distributions, in equal shares.
+
+    Of a number that is not binned: those of its likelihood that is nearest to the mixture.
+    """
     if len(usuals) == 1:
         return usuals[0]
-    mixed = {name: sum(one[name] for one in usuals) / len(usuals) for name in usuals[0]}
+    if part.bins is None and not fitted.column.has_classes:
+        assert fitted.family is not None
+        return usuals[0] | mix_numbers(fitted.family, usuals)
+    mixed = {name: sum(one[name] / len(usuals) for one in usuals) for name in usuals[0]}
     if part.bins is not None:
         mixed["std"] = part.bins.stds(mixed["probabilities"])
     return mixed
@@ -316,7 +337,7 @@ def estimate_part(fitted: FittedColumn, part: Part, usual: Mapping[str, Any], wh
         return np.asarray(usual["mean"])
     if which == "median":
         return part.bins.quantiles(usual["probabilities"], 0.5)
-    return np.asarray(np.asarray(part.bins.mean)[usual["probabilities"].argmax(-1)])
+    return part.bins.modes(usual["probabilities"])
 
 
 def draw_part(fitted: FittedColumn, part: Part, usual: Mapping[str, Any], rng: np.random.Generator) -> Floats:
@@ -327,20 +348,14 @@ def draw_part(fitted: FittedColumn, part: Part, usual: Mapping[str, Any], rng: n
     return part.bins.quantiles(usual["probabilities"], rng.random(len(usual["mean"])))
 
 
-N_DRAWS = 200
-"""Draws behind a quantile of a likelihood that is not binned."""
-
-
-def quantile_part(
-    fitted: FittedColumn, part: Part, usual: Mapping[str, Any], level: float, rng: np.random.Generator
-) -> Floats:
+def quantile_part(fitted: FittedColumn, part: Part, usual: Mapping[str, Any], level: float) -> Floats:
     """Return a quantile of each distribution; of classes, the most probable one."""
     if part.bins is not None:
         return part.bins.quantiles(usual["probabilities"], level)
     if fitted.column.has_classes:
         return estimate_part(fitted, part, usual, "mode")
-    drawn = np.stack([draw_part(fitted, part, usual, rng) for _ in range(N_DRAWS)])
-    return np.asarray(np.quantile(drawn, level, axis=0))
+    assert fitted.family is not None
+    return quantile_column(fitted.column, fitted.family, usual, level)
 
 
 def _inputs(column: Column, values: Floats) -> Floats:
@@ -361,7 +376,7 @@ def _targets(
     fitted: FittedColumn, part: Part, values: Floats, seed: int | None, keys: npt.NDArray[np.int64] | None = None
 ) -> list[Floats]:
     if part.bins is not None:
-        standard = np.clip((values - part.mean) / part.std, -FARTHEST_TARGET, FARTHEST_TARGET)
+        standard = np.clip(standardize(values, part.mean, part.std), -FARTHEST_TARGET, FARTHEST_TARGET)
         return [part.scale * part.std * standard, part.bins.codes(values)]
     if fitted.features[0].likelihood is LOG_NORMAL:
         return [fitted.fits[0].scale * np.log(prepare(fitted.column, values))]

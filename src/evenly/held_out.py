@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from evenly._support import EvenlyWarning, require
 from evenly.bins import Bins
-from evenly.features import Part, estimate_part, mix_twins, recover_part
+from evenly.features import Part, estimate_part, mix_twins, recover_part, standardize
 from evenly.likelihoods import UNIT_NORMAL
 from evenly.metrics import clearly_better
 from evenly.models.bbvi import Data, History, Info, Layout, Model
@@ -236,7 +236,7 @@ def believe(
         mixed = mix_twins(replace(part, belief=belief), usual, twins, place)
         if part.bins is None:
             return np.asarray(estimate_part(fitted, part, mixed, "mode") != truth)
-        return np.asarray(((mixed["mean"] - truth) / part.std) ** 2)
+        return standardize(mixed["mean"], truth, part.std) ** 2
 
     best, least = None, losses(None)
     for belief in BELIEFS:
@@ -267,16 +267,27 @@ def _settle_all(
     return settled
 
 
-def hold_out(observed: Flags, rng: np.random.Generator, *, share: float | None = None) -> Flags:
-    """Choose cells to hold out, a share of each column's observed ones; by default as many as stopping needs."""
+def count_held(observed: Flags, share: float | None = None) -> npt.NDArray[np.intp]:
+    """Return how many cells of each column are held out: the same number for every network.
+
+    Examples
+    --------
+    >>> count_held(np.ones((150, 2), bool)), count_held(np.ones((9, 1), bool))
+    (array([15, 15]), array([0]))
+    """
     most = MOST if share is None else len(observed)
     if share is None:
         share = SMALL_SHARE if len(observed) < SMALL else SHARE
+    n_observed = observed.sum(0)
+    wanted = np.minimum(np.minimum(most, n_observed - 2), np.rint(share * n_observed).astype(np.intp))
+    return np.where(n_observed >= FEWEST, wanted, 0)
+
+
+def hold_out(observed: Flags, rng: np.random.Generator, *, share: float | None = None) -> Flags:
+    """Choose cells to hold out, a share of each column's observed ones; by default as many as stopping needs."""
     held = np.zeros(observed.shape, bool)
-    for j in range(observed.shape[1]):
-        rows = np.flatnonzero(observed[:, j])
-        n = min(most, round(share * len(rows)), len(rows) - 2) if len(rows) >= FEWEST else 0
-        held[rng.choice(rows, n, replace=False), j] = True
+    for j, n in enumerate(count_held(observed, share)):
+        held[rng.choice(np.flatnonzero(observed[:, j]), n, replace=False), j] = True
     return held
 
 
@@ -335,7 +346,7 @@ def settle(fitted: FittedColumn, part: Part, truth: Floats, naturals: Sequence[F
         alone = truth != float(np.argmax(fitted.frequencies))
         return replace(part, trust=0.0 if clearly_better(alone, wrong) else 1.0)
     ends = [recover_part(fitted, replace(part, blend=end, trust=1.0), naturals)["mean"] for end in (0.0, 1.0)]
-    normal, binned, wanted = ((values - part.mean) / part.std for values in (*ends, truth))
+    normal, binned, wanted = (standardize(values, part.mean, part.std) for values in (*ends, truth))
     moved = {blend: blend * binned + (1.0 - blend) * normal for blend in BLENDS}
     chosen = BLENDS[0]
     for blend in BLENDS[1:]:

@@ -37,7 +37,7 @@ from evenly.features import (
 )
 from evenly.files import read_tensors, readable, saved_path, write_tensors
 from evenly.formats import write_parts
-from evenly.held_out import learn, modelled_values, remember_table
+from evenly.held_out import count_held, learn, modelled_values, remember_table
 from evenly.lazy import open_lazy
 from evenly.likelihoods import NORMAL, Likelihood
 from evenly.metrics import log_likelihood
@@ -58,8 +58,10 @@ Usual = dict[str, Any]
 ESTIMATES = ("mean", "median", "mode")
 CHUNK = 4096
 """Rows predicted at once. Always as many, so that a row's imputation does not go by the rows around it."""
-N_DRAWS = 100
+FEWEST_DRAWS, MOST_DRAWS = 100, 1_000
 """Draws behind an interval of a model with variables of rows."""
+BEYOND = 2
+"""Draws that are to lie at or beyond each of its ends: a single one would be as far off as it happens to be."""
 LARGEST = 1e300
 """An imputed number is never larger, whatever the model says."""
 
@@ -126,8 +128,9 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
     schema_ : Schema
         What was inferred or declared.
     history_ : dict
-        `elbo`, an array by epoch, and `log_likelihood`, a dict of column to array: mean per observed cell, in the
-        table's units (under a trick: of the column's features).
+        `elbo`, an array by epoch, and `log_likelihood`, a dict of column to array: mean per cell that is trained on,
+        in the table's units. Under a trick, and of a number in bins, that of the column's features: of a number,
+        minus half the squared error of its scaled value plus the log-probability of its bin.
     baseline_ : dict of column to float
         The same log-likelihood of a model that knows each column alone: who stays below it is overlooked.
     bins_ : dict of column to Bins
@@ -285,7 +288,9 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
             units = np.array([parts[j].log_jacobian for j in modelled])
             naturals = [one for j in modelled for one in constant_naturals(columns[j], parts[j])]
             baseline = constant_log_likelihood(layout, naturals, data) / observed + units
-            observed = np.array([columns[j].statistics.n for j in modelled]) / source.n_rows
+            # Epochs tell of the cells that are trained on: those that are held out do not count.
+            held = count_held(data.mask[:, layout.first_features]) if kind.by_cell else 0
+            shown = (np.array([columns[j].statistics.n for j in modelled]) - held) / source.n_rows
             size = auto_batch_size(source.n_rows, kind.by_cell) if self.batch_size == "auto" else int(self.batch_size)
             epochs = self.epochs
             if epochs == "auto":
@@ -299,7 +304,7 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
                 feed = Feed(source.files, columns, parts, layout, rows, size, seed, scaler.seed_, reads)
             balanced = kind.by_cell and get_method(method).scaling == "lip"
             with _progress(
-                self.verbose, int(epochs), int(n_networks), names, lambda ll: ll / observed + units - baseline
+                self.verbose, int(epochs), int(n_networks), names, lambda ll: ll / shown + units - baseline
             ) as callback:
                 fit = partial(
                     fit_model,
@@ -326,7 +331,7 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
                     feed=feed,
                 )
             networks, parts, history, watched, memory = learned
-            elbo, gained = history.elbo, history.log_likelihood.reshape(-1, len(modelled)) / observed + units
+            elbo, gained = history.elbo, history.log_likelihood.reshape(-1, len(modelled)) / shown + units
         self._become(scaler, model, parts, layout, networks, memory)
         self._watched = watched
         self.history_: dict[str, Any] = {
@@ -452,29 +457,32 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
         """Return two tables, the lower and the upper ends of central intervals of the missing cells.
 
         A missing number lies between them with the probability `level`, if the model is right. Observed cells, and
-        imputed classes, are the same in both.
+        imputed classes, are the same in both. Under the paper's models the ends are those of draws, 1,000 at most:
+        levels above 0.998 give the smallest and the largest of them.
         """
         if not (isinstance(level, numbers.Real) and 0.0 < float(level) < 1.0):
             raise TableError(f"level = {level!r}", "expected a number between 0 and 1")
         opened = self._open(X)
-        levels = (0.5 - 0.5 * float(level), 0.5 + 0.5 * float(level))
         if self._model.by_cell:
-            rng = np.random.default_rng(self.seed_)
-            ends = [self._impute(opened, partial(quantile_part, level=one, rng=rng)) for one in levels]
+            levels = (0.5 - 0.5 * float(level), 0.5 + 0.5 * float(level))
+            ends = [self._impute(opened, partial(quantile_part, level=one)) for one in levels]
         else:
-            ends = self._drawn_quantiles(opened, levels)
+            ends = self._drawn_ends(opened, float(level))
         return self._fill(opened, ends[0]), self._fill(opened, ends[1])
 
-    def _drawn_quantiles(self, opened: Opened, levels: Sequence[float]) -> list[list[Floats]]:
-        """Return quantiles of draws: they know of the rows' variables too. Classes: the most probable one."""
-        found = [self._impute(opened, self._pick()) for _ in levels]
-        drawn = [self._draw(opened, i) for i in range(N_DRAWS)]
-        for j in self._modelled:
-            gone = opened.missing[j]
-            if gone.any() and not self._columns[j].column.has_classes:
-                cells = np.array([one[j][gone] for one in drawn])
-                for ends, level in zip(found, levels, strict=True):
-                    ends[j][gone] = np.quantile(cells, level, axis=0, method="inverted_cdf")
+    def _drawn_ends(self, opened: Opened, level: float) -> list[list[Floats]]:
+        """Return the ends of intervals by draws: they know of the rows' variables too. Classes: the most probable."""
+        found = [self._impute(opened, self._pick()) for _ in range(2)]
+        numbers = [j for j in self._modelled if not self._columns[j].column.has_classes and opened.missing[j].any()]
+        n_draws = count_draws(level)
+        drawn = {j: np.empty((n_draws, opened.missing[j].sum())) for j in numbers}
+        for i in range(n_draws):
+            full = self._draw(opened, i)
+            for j in numbers:
+                drawn[j][i] = full[j][opened.missing[j]]
+        for j in numbers:
+            for one, end in zip(found, central_draws(drawn[j], level), strict=True):
+                one[j][opened.missing[j]] = end
         return found
 
     def _draw(self, opened: Opened, i: int) -> list[Floats]:
@@ -515,7 +523,8 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
         """Return the mean log-likelihood of each column's observed cells, in the table's units.
 
         The model sees the cells that it is scored on; for an honest score, hide cells from it and use
-        `evenly.imputation_error` or `evenly.metrics.log_likelihood` on those.
+        `evenly.imputation_error` or `evenly.metrics.log_likelihood` on those. A number that none of a column's bins
+        holds counts with a probability of 1e-12.
         """
         opened = self._open(X)
         found, scores = self._distribution(opened), {}
@@ -592,7 +601,7 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
                 for j in self._modelled:
                     own = [np.asarray(next(naturals)[: len(where)], np.float64) for _ in self._parts[j].fill]
                     found[j].append(recover_part(self._columns[j], self._parts[j], own))
-            usual = {j: average(usuals, self._parts[j]) for j, usuals in found.items()}
+            usual = {j: average(self._columns[j], self._parts[j], usuals) for j, usuals in found.items()}
             if self._memory is not None:
                 values = [own[where] for own in modelled_values(self._parts, opened.values)]
                 twins = find_twins(self._memory, values)
@@ -779,6 +788,35 @@ def auto_batch_size(n_rows: int, by_cell: bool) -> int:
 def auto_networks(n_rows: int) -> int:
     """Return how many masked networks to average."""
     return 3 if n_rows < FEW_ROWS else 1
+
+
+def count_draws(level: float) -> int:
+    """Return how many draws an interval takes.
+
+    Examples
+    --------
+    >>> [count_draws(level) for level in (0.5, 0.9, 0.99, 0.9999)]
+    [100, 100, 399, 1000]
+    """
+    return int(np.clip(np.ceil(2.0 * BEYOND / (1.0 - level)) - 1, FEWEST_DRAWS, MOST_DRAWS))
+
+
+def central_draws(drawn: Floats, level: float) -> tuple[Floats, Floats]:
+    """Return, column by column, two draws that one more would lie between with the probability `level`, or just above.
+
+    One more draw is as likely to fall into any of the gaps between n draws, or beyond them: n + 1 places.
+
+    Examples
+    --------
+    >>> low, high = central_draws(np.arange(1.0, 100.0)[:, None], 0.9)
+    >>> float(low[0]), float(high[0])
+    (5.0, 95.0)
+    """
+    n = len(drawn)
+    # Rounded first: 0.05 * 100 must not be just below 5.
+    at = max(1, int(np.floor(np.round(0.5 * (1.0 - level) * (n + 1), 6))))
+    ordered = np.partition(drawn, (at - 1, n - at), axis=0)
+    return ordered[at - 1], ordered[n - at]
 
 
 @contextmanager

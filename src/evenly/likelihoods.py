@@ -11,6 +11,7 @@ import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cache
+from statistics import NormalDist
 from typing import Any, ClassVar, NamedTuple, final
 
 import numpy as np
@@ -20,6 +21,7 @@ from evenly.arrays import Array, Namespace, namespace
 
 HALF_LOG_2PI = 0.5 * math.log(2.0 * math.pi)
 INF = math.inf
+STANDARD = NormalDist()
 
 
 @dataclass(frozen=True)
@@ -242,8 +244,13 @@ class Likelihood(ABC):
         """Value of highest density, or the lower end where the density is unbounded there."""
 
     @abstractmethod
+    def quantile(self, natural: Array, level: float) -> Array:
+        """Smallest value with a probability of at least `level` up to it, where the array library has the function."""
+
+    @final
     def median(self, natural: Array) -> Array:
         """Median, where the array library has the function for it."""
+        return self.quantile(natural, 0.5)
 
     @abstractmethod
     def sample(self, rng: Any, natural: Array, shape: tuple[int, ...] = ()) -> Array:
@@ -523,8 +530,9 @@ class Normal(_Multiplied):
     def mode(self, natural: Array) -> Array:
         return _normal_parts(natural)[0]
 
-    def median(self, natural: Array) -> Array:
-        return _normal_parts(natural)[0]
+    def quantile(self, natural: Array, level: float) -> Array:
+        mean, variance = _normal_parts(natural)
+        return mean + namespace(natural).sqrt(variance) * STANDARD.inv_cdf(level)
 
     def sample(self, rng: Any, natural: Array, shape: tuple[int, ...] = ()) -> Array:
         xp = namespace(natural)
@@ -614,8 +622,8 @@ class LogNormal(_Powers):
         mean, variance = _normal_parts(natural)
         return namespace(natural).exp(mean - variance)
 
-    def median(self, natural: Array) -> Array:
-        return namespace(natural).exp(_normal_parts(natural)[0])
+    def quantile(self, natural: Array, level: float) -> Array:
+        return namespace(natural).exp(NORMAL.quantile(natural, level))
 
     def sample(self, rng: Any, natural: Array, shape: tuple[int, ...] = ()) -> Array:
         return namespace(natural).exp(NORMAL.sample(rng, natural, shape))
@@ -707,8 +715,8 @@ class Gamma(_Multiplied):
         xp = namespace(natural)
         return xp.where(natural[..., 0] > 0.0, natural[..., 0], 0.0 * natural[..., 0]) / -natural[..., 1]
 
-    def median(self, natural: Array) -> Array:
-        return namespace(natural).gamma_median(natural[..., 0] + 1.0) / -natural[..., 1]
+    def quantile(self, natural: Array, level: float) -> Array:
+        return namespace(natural).gamma_quantile(natural[..., 0] + 1.0, level) / -natural[..., 1]
 
     def sample(self, rng: Any, natural: Array, shape: tuple[int, ...] = ()) -> Array:
         xp = namespace(natural)
@@ -787,8 +795,8 @@ class InverseGamma(_Multiplied):
     def mode(self, natural: Array) -> Array:
         return natural[..., 1] / natural[..., 0]
 
-    def median(self, natural: Array) -> Array:
-        return 1.0 / GAMMA.median(self._reciprocal(natural))
+    def quantile(self, natural: Array, level: float) -> Array:
+        return 1.0 / GAMMA.quantile(self._reciprocal(natural), 1.0 - level)
 
     def sample(self, rng: Any, natural: Array, shape: tuple[int, ...] = ()) -> Array:
         return 1.0 / GAMMA.sample(rng, self._reciprocal(natural), shape)
@@ -870,8 +878,8 @@ class InverseGaussian(_Multiplied):
         r = 1.5 * mean / shape
         return mean / (namespace(natural).sqrt(1.0 + r * r) + r)
 
-    def median(self, natural: Array) -> Array:
-        return namespace(natural).inverse_gaussian_median(*self._parts(natural))
+    def quantile(self, natural: Array, level: float) -> Array:
+        return namespace(natural).inverse_gaussian_quantile(*self._parts(natural), level)
 
     def sample(self, rng: Any, natural: Array, shape: tuple[int, ...] = ()) -> Array:
         # Michael, Schucany and Haas (1976): one of the two roots that a chi-square draw belongs to.
@@ -937,8 +945,8 @@ class Exponential(_Multiplied):
     def mode(self, natural: Array) -> Array:
         return 0.0 * natural[..., 0]
 
-    def median(self, natural: Array) -> Array:
-        return -math.log(2.0) / natural[..., 0]
+    def quantile(self, natural: Array, level: float) -> Array:
+        return math.log1p(-level) / natural[..., 0]
 
     def sample(self, rng: Any, natural: Array, shape: tuple[int, ...] = ()) -> Array:
         xp = namespace(natural)
@@ -1000,8 +1008,8 @@ class Rayleigh(_Multiplied):
     def mode(self, natural: Array) -> Array:
         return self.to_usual(natural)[..., 0]
 
-    def median(self, natural: Array) -> Array:
-        return math.sqrt(2.0 * math.log(2.0)) * self.to_usual(natural)[..., 0]
+    def quantile(self, natural: Array, level: float) -> Array:
+        return math.sqrt(-2.0 * math.log1p(-level)) * self.to_usual(natural)[..., 0]
 
     def sample(self, rng: Any, natural: Array, shape: tuple[int, ...] = ()) -> Array:
         xp = namespace(natural)
@@ -1069,8 +1077,9 @@ class Bernoulli(_Unscaled):
     def mode(self, natural: Array) -> Array:
         return namespace(natural).zeros_like(natural[..., 0]) + (natural[..., 0] > 0.0)
 
-    def median(self, natural: Array) -> Array:
-        return namespace(natural).zeros_like(natural[..., 0]) + (natural[..., 0] > 0.0)
+    def quantile(self, natural: Array, level: float) -> Array:
+        likely = natural[..., 0] > math.log1p(-level) - math.log(level)  # the probability is above 1 - level
+        return namespace(natural).zeros_like(natural[..., 0]) + likely
 
     def sample(self, rng: Any, natural: Array, shape: tuple[int, ...] = ()) -> Array:
         xp = namespace(natural)
@@ -1133,9 +1142,9 @@ class Poisson(_Unscaled):
         xp = namespace(natural)
         return xp.floor(xp.exp(natural[..., 0]))
 
-    def median(self, natural: Array) -> Array:
+    def quantile(self, natural: Array, level: float) -> Array:
         xp = namespace(natural)
-        return xp.poisson_median(xp.exp(natural[..., 0]))
+        return xp.poisson_quantile(xp.exp(natural[..., 0]), level)
 
     def sample(self, rng: Any, natural: Array, shape: tuple[int, ...] = ()) -> Array:
         xp = namespace(natural)
@@ -1206,13 +1215,10 @@ class Categorical(_Unscaled):
     def mode(self, natural: Array) -> Array:
         return namespace(natural).argmax(natural)
 
-    def median(self, natural: Array) -> Array:
-        return self._quantile(natural, 0.5)
-
     def sample(self, rng: Any, natural: Array, shape: tuple[int, ...] = ()) -> Array:
-        return self._quantile(natural, namespace(natural).draw_uniform(rng, (*shape, *natural.shape[:-1]), natural))
+        return self.quantile(natural, namespace(natural).draw_uniform(rng, (*shape, *natural.shape[:-1]), natural))
 
-    def _quantile(self, natural: Array, level: Any) -> Array:
+    def quantile(self, natural: Array, level: Any) -> Array:
         xp = namespace(natural)
         below = xp.cumsum(self.to_usual(natural))[..., :-1] < xp.asarray(level, natural)[..., None]
         return (xp.zeros_like(natural[..., :-1]) + below).sum(-1)
@@ -1270,8 +1276,8 @@ class UnitNormal(_Unscaled):
     def mode(self, natural: Array) -> Array:
         return 1.0 * natural[..., 0]
 
-    def median(self, natural: Array) -> Array:
-        return 1.0 * natural[..., 0]
+    def quantile(self, natural: Array, level: float) -> Array:
+        return natural[..., 0] + STANDARD.inv_cdf(level)
 
     def sample(self, rng: Any, natural: Array, shape: tuple[int, ...] = ()) -> Array:
         mean = natural[..., 0]
