@@ -5,6 +5,7 @@ Run: python docs/make_results.py. Text stays; what stands between `<!-- NAME -->
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -99,14 +100,15 @@ def balance(records: Sequence[Record]) -> str:
 
     def median(values: Any) -> float:
         values = np.concatenate([measures.variation(one) for one in values])
-        return float(np.median(values[np.isfinite(values)]))
+        finite = values[np.isfinite(values)]
+        return float(np.median(finite)) if finite.size else math.nan
 
     def cell(some: Sequence[Record]) -> str:
         made = median([measures.progress(record)[1:-1] for record in some])
         changed = median([measures.gradient_changes(record) for record in some])
         first = [measures.numbers(record["gradients"])[0] for record in some]
         spread = np.median([one.max() / max(one.min(), 1e-300) for one in first])
-        return f"{made:.2f} · {changed:.2f} · {spread:.2g}"
+        return f"{made:.2f} · {changed:.2f} · {spread:.2g}".replace("nan", "–")  # a training that diverged
 
     return _by_method(measures.at_one_percent(comparable(records)), cell)
 
