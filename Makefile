@@ -24,6 +24,7 @@ bench: $(VENV)/test.stamp
 	$(BIN)/python benchmarks/gamma_trick.py
 	$(BIN)/python benchmarks/scaler_speed.py
 	$(BIN)/python benchmarks/epoch_time.py
+	$(BIN)/python benchmarks/together.py
 	$(BIN)/python benchmarks/imputer_cost.py
 	$(BIN)/python benchmarks/engines.py --rows 1000000 --engines polars duckdb
 
