@@ -20,7 +20,7 @@ import numpy as np
 
 from evenly.likelihoods import BERNOULLI, GAMMA, NORMAL
 from evenly.models import MODELS
-from evenly.models.bbvi import Data, Layout, State, start, train
+from evenly.models.bbvi import Data, Layout, Model, State, start, train
 
 SHAPES = {"breast": (699, 10, 60), "wine": (6497, 13, 12)}
 """Rows, columns and the epochs to time: enough for a second or more."""
@@ -44,18 +44,18 @@ def make(n_rows: int, n_columns: int, seed: int) -> tuple[Layout, Data]:
     return Layout(tuple(likelihoods), tuple(range(len(likelihoods)))), Data(*map(jnp.asarray, (inputs, targets, mask)))
 
 
-def begin(name: str, shape: tuple[int, int, int], seed: int) -> tuple[object, Layout, Data, State]:
+def begin(name: str, shape: tuple[int, int, int], seed: int) -> tuple[Model, Layout, Data, State]:
     """A model at its start."""
     layout, data = make(*shape[:2], seed)
     model = MODELS[name].of_size(shape[0], shape[1], {})
     return model, layout, data, start(model, layout, data, jax.random.key(seed), model.learning_rate)
 
 
-def timed(model: object, layout: Layout, data: Data, state: State, epochs: int) -> tuple[np.ndarray, float]:
+def timed(model: Model, layout: Layout, data: Data, state: State, epochs: int) -> tuple[np.ndarray, float]:
     """Train, after one epoch to compile; returns the ELBOs and the seconds."""
-    train(model, layout, data, state, epochs=1, batch_size=1024)  # type: ignore[arg-type]
+    train(model, layout, data, state, epochs=1, batch_size=1024)
     begun = time.perf_counter()
-    _, history = train(model, layout, data, state, epochs=epochs, batch_size=1024)  # type: ignore[arg-type]
+    _, history = train(model, layout, data, state, epochs=epochs, batch_size=1024)
     return history.elbo, time.perf_counter() - begun
 
 

@@ -145,10 +145,10 @@ def compare_imputers(
         )
     shown = np.where(hidden, np.nan, truth)
     numbers = build_table(dict(zip(opened.labels, shown.T.copy(), strict=True)), opened.container)
-    paper = imputers[0].preset
+    preset = imputers[0].preset
     for imputer in imputers:
-        if imputer.preset != paper:  # the paper's treatment of zeros is another
-            paper, columns = imputer.preset, encode_table(imputer, table, opened)[0]
+        if imputer.preset != preset:  # the paper's treatment of zeros is another
+            preset, columns = imputer.preset, encode_table(imputer, table, opened)[0]
         schema = Schema(columns=[coded(column) for column in columns])
         begun = time.perf_counter()
         own = clone(imputer).set_params(schema=schema, kinds=None, missing=None)
