@@ -226,13 +226,22 @@ def test_every_command_has_help_with_an_example(evenly, command):
     assert f"Example: evenly {command}" in succeeded(evenly(command, "--help"))
 
 
-def test_help_loads_nothing_heavy(environment):
+@pytest.mark.parametrize(
+    ("arguments", "heavy"),
+    [
+        (("--help",), ("jax", "numpy", "polars", "sklearn", "pydantic", "matplotlib")),
+        (("inspect", "survey.csv"), ("jax", "sklearn", "scipy.stats", "pandas", "matplotlib")),
+    ],
+)
+def test_a_quick_command_loads_nothing_heavy(environment, table, arguments, heavy, tmp_path):
+    table("csv")
     code = (
-        "import sys; sys.argv = ['evenly', '--help']\nfrom evenly.cli import main\n"
+        f"import sys; sys.argv = {['evenly', *arguments]}\nfrom evenly.cli import main\n"
         "try:\n    main()\nexcept SystemExit:\n    pass\n"
-        "print([m for m in ('jax', 'numpy', 'polars', 'sklearn', 'pydantic', 'matplotlib') if m in sys.modules])"
+        f"print([m for m in {heavy} if m in sys.modules])"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)
+    run = [sys.executable, "-c", code]
+    done = subprocess.run(run, capture_output=True, text=True, check=True, env=environment, cwd=tmp_path)
     assert done.stdout.splitlines()[-1] == "[]"
 
 

@@ -72,8 +72,8 @@ class _NumPy:
     """NumPy and SciPy."""
 
     def __init__(self) -> None:
+        import scipy  # which loads scipy.stats, half a second, when it is first asked for
         import scipy.special as special
-        import scipy.stats as stats
 
         self.asarray = lambda x, like=None: np.asarray(x)
         # The log of 0 is -infinity, silently, as in JAX and PyTorch: the parameter of what never occurs.
@@ -92,8 +92,10 @@ class _NumPy:
         self.one_hot = lambda x, size: (np.asarray(x)[..., None] == np.arange(size)).astype(np.float64)
         self.cumsum = lambda x: np.cumsum(x, axis=-1)
         self.gamma_quantile = lambda shape, level: special.gammaincinv(shape, level)
-        self.poisson_quantile = lambda rate, level: stats.poisson.ppf(level, rate)
-        self.inverse_gaussian_quantile = lambda mean, shape, level: stats.invgauss.ppf(level, mean / shape, scale=shape)
+        self.poisson_quantile = lambda rate, level: scipy.stats.poisson.ppf(level, rate)
+        self.inverse_gaussian_quantile = lambda mean, shape, level: scipy.stats.invgauss.ppf(
+            level, mean / shape, scale=shape
+        )
         self.draw_normal = lambda rng, shape, like: rng.standard_normal(shape)
         self.draw_uniform = lambda rng, shape, like: rng.random(shape)
         self.draw_gamma = lambda rng, shape: rng.standard_gamma(shape)

@@ -14,8 +14,6 @@ from typing import Any, Literal, NamedTuple
 import narwhals as nw
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import issparse
-from sklearn.utils.validation import check_array
 
 from evenly._support import TableError
 from evenly.delimited import NUMBER
@@ -241,7 +239,7 @@ def open_table(table: Any, *, estimator: str = "LipschitzScaler") -> Table:
     Traceback (most recent call last):
     ValueError: Expected 2D array, got 1D array instead: ...
     """
-    if table is None or (isinstance(table, (str, bytes, Mapping)) and not issparse(table)):
+    if table is None or isinstance(table, (str, bytes)) or (isinstance(table, Mapping) and not hasattr(table, "nnz")):
         raise TableError(f"a {type(table).__name__}", "expected a dataframe or a two-dimensional array")
     if hasattr(table, "iloc") and hasattr(table, "columns"):
         refuse_duplicates(list(table.columns))  # Narwhals would refuse them in its own words
@@ -259,6 +257,9 @@ def open_table(table: Any, *, estimator: str = "LipschitzScaler") -> Table:
     if isinstance(table, np.ma.MaskedArray):
         filling: Any = None if table.dtype == object else np.nan
         table = np.ma.filled(table if table.dtype == object else table.astype(np.float64), filling)
+    # Imported here: a second that a file's commands would wait for, and only arrays need it.
+    from sklearn.utils.validation import check_array
+
     array = check_array(table, dtype=None, ensure_all_finite=False, estimator=estimator, input_name="X")
     if array.dtype.kind == "c":
         raise TableError("complex values", "expected real ones. Complex data not supported")
