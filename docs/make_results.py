@@ -7,21 +7,24 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+import statistics
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from evenly.files import write_bytes, write_text
+from evenly.metrics import GROUPS
 from evenly.paper import figures, measures, tables
-from evenly.paper.agreement import comparable
+from evenly.paper.agreement import comparable, number
 from evenly.paper.sweep import read_records
 
 RESULTS = Path(__file__).parent / "results"
 RUNS = RESULTS / "paper_runs.jsonl"
 PAGE = RESULTS / "paper.md"
 Record = Mapping[str, Any]
+Measure = Callable[[Sequence[Record]], float]
 
 
 def what_was_run(records: Sequence[Record]) -> str:
@@ -42,12 +45,17 @@ def what_was_run(records: Sequence[Record]) -> str:
                     lines.append(
                         f"| {dataset} | {percent} % | {model} | {methods} | {masks} | {epochs} | {minutes:.0f} |"
                     )
-    return "\n".join(lines)
+    said: dict[str, set[str]] = {}
+    for record in records:
+        for text in record["warnings"]:
+            said.setdefault(text, set()).add(f"{record['run']['dataset']} under {record['run']['method']}")
+    return "\n".join([*lines, "", *(f"- {', '.join(sorted(runs))}: {text}" for text, runs in said.items())])
 
 
 def honest(records: Sequence[Record]) -> str:
-    """The honest table at 20 %."""
-    return tables.to_markdown(tables.tabulate(records, 20, "honest"))
+    """The honest table at each share of hidden cells."""
+    shares = (20, *(percent for percent in measures.values_of(records, "percent") if percent != 20))
+    return "\n\n".join(tables.to_markdown(tables.tabulate(records, share, "honest")) for share in shares)
 
 
 def as_published(records: Sequence[Record]) -> str:
@@ -73,44 +81,162 @@ def _by_method(records: Sequence[Record], cell: Any) -> str:
     return "\n".join(lines)
 
 
+TIE = 0.01
+"""A column whose error is within a hundredth of the mean's or the mode's is about as well off with them."""
+
+
+def _normalized(some: Sequence[Record]) -> Any:
+    return measures.mean_over_runs([measures.normalized(record) for record in some])
+
+
 def overlooked(records: Sequence[Record]) -> str:
-    """Columns whose honest error is no better than that of the mean or the mode."""
+    """Columns whose honest error is no better than that of the mean or the mode; in brackets the ties among them."""
 
     def cell(some: Sequence[Record]) -> str:
-        error = measures.mean_over_runs([measures.normalized(record) for record in some])
+        error = _normalized(some)
         scored = error[~np.isnan(error)]
-        return f"{int((scored >= 1.0).sum())} of {len(scored)}"
+        ties = int(((scored >= 1.0) & (scored <= 1.0 + TIE)).sum())
+        return f"{int((scored >= 1.0).sum())} ({ties}) of {len(scored)}"
 
-    return _by_method(measures.at_one_percent(comparable(records)), cell)
+    return _by_method(_side_by_side(records), cell)
+
+
+def _names(columns: Sequence[str], most: int = 12) -> str:
+    shown = ", ".join(f"`{name}`" for name in columns[:most])
+    return shown + (f" and {len(columns) - most} more" if len(columns) > most else "") or "none"
+
+
+def overlooked_by_name(records: Sequence[Record]) -> str:
+    """Which columns are overlooked under std-none, under lip-gamma, and under both."""
+    lines = [
+        "| data set | model | under both | under std-none alone | under lip-gamma alone |",
+        "| --- | --- | --- | --- | --- |",
+    ]
+    for dataset, model, std, lip in _pairs(records):
+        columns = std[0]["columns"]
+        one, other = (
+            {name for name, error in zip(columns, _normalized(some), strict=True) if error >= 1.0}
+            for some in (std, lip)
+        )
+        parts = [[name for name in columns if name in some] for some in (one & other, one - other, other - one)]
+        lines.append(f"| {dataset} | {model} | {' | '.join(map(_names, parts))} |")
+    return "\n".join(lines)
 
 
 def overlooked_in_adult(records: Sequence[Record]) -> str:
-    """The same by name, on adult."""
+    """The columns of adult that each method overlooks, by name."""
 
     def cell(some: Sequence[Record]) -> str:
-        error = measures.mean_over_runs([measures.normalized(record) for record in some])
-        names = [f"`{name}`" for name, one in zip(some[0]["columns"], error, strict=True) if one >= 1.0]
-        return ", ".join(names) or "none"
+        return _names([name for name, one in zip(some[0]["columns"], _normalized(some), strict=True) if one >= 1.0])
 
-    return _by_method(measures.those(measures.at_one_percent(comparable(records)), dataset="adult"), cell)
+    return _by_method(measures.those(_side_by_side(records), dataset="adult"), cell)
+
+
+def _side_by_side(records: Sequence[Record]) -> list[Record]:
+    return measures.at_one_percent(comparable(records))
+
+
+def _pairs(records: Sequence[Record]) -> Iterator[tuple[str, str, list[Record], list[Record]]]:
+    """The runs of std-none and of lip-gamma, for each data set and model that has both."""
+    shown = _side_by_side(records)
+    for dataset in measures.values_of(shown, "dataset"):
+        for model in measures.values_of(shown, "model"):
+            own = measures.those(shown, dataset=dataset, model=model)
+            std, lip = (measures.those(own, method=method) for method in ("std-none", "lip-gamma"))
+            if std and lip:
+                yield dataset, model, std, lip
+
+
+def _median_spread(values: Iterable[Any]) -> float:
+    """The spread over columns, its median over the recorded points."""
+    spreads = np.concatenate([measures.variation(one) for one in values])
+    finite = spreads[np.isfinite(spreads)]
+    return float(np.median(finite)) if finite.size else math.nan
+
+
+def first_gradients(some: Sequence[Record]) -> float:
+    """The largest first gradient of a column, divided by the smallest."""
+    first = [measures.numbers(record["gradients"])[0] for record in some]
+    return float(np.median([one.max() / max(one.min(), 1e-300) for one in first]))
+
+
+def gradient_changes(some: Sequence[Record]) -> float:
+    """The spread of the change of gradients, relative to the first ones."""
+    return _median_spread(measures.gradient_changes(record) for record in some)
+
+
+def made_progress(some: Sequence[Record]) -> float:
+    """The spread of the share of its gain that a column has made."""
+    return _median_spread(measures.progress(record)[1:-1] for record in some)
+
+
+def equation_4(some: Sequence[Record]) -> float:
+    """The spread of the gain from point to point in units of the first log-likelihood."""
+    return _median_spread(measures.improvements(record) for record in some)
+
+
+def _gained(some: Sequence[Record]) -> float:
+    """The share of columns that gained likelihood since the first recorded point."""
+    return float(np.mean([(~np.isnan(measures.progress(record)[-1])).mean() for record in some]))
+
+
+def _more_even(records: Sequence[Record], what: Mapping[str, Measure]) -> str:
+    """Say where lip-gamma is more even than std-none."""
+    pairs = list(_pairs(records))
+    told = []
+    for name, measure in what.items():
+        where = [f"{dataset} {model}" for dataset, model, std, lip in pairs if measure(lip) < measure(std)]
+        told.append(f"{name}: {len(where)} of {len(pairs)}")
+    return f"More even under lip-gamma than under std-none: {'; '.join(told)}."
 
 
 def balance(records: Sequence[Record]) -> str:
-    """Spread over columns: of their progress, of the change of their gradients, and of their first gradients."""
-
-    def median(values: Any) -> float:
-        values = np.concatenate([measures.variation(one) for one in values])
-        finite = values[np.isfinite(values)]
-        return float(np.median(finite)) if finite.size else math.nan
+    """Spread of the columns' first gradients, and of the change of their gradients."""
 
     def cell(some: Sequence[Record]) -> str:
-        made = median([measures.progress(record)[1:-1] for record in some])
-        changed = median([measures.gradient_changes(record) for record in some])
-        first = [measures.numbers(record["gradients"])[0] for record in some]
-        spread = np.median([one.max() / max(one.min(), 1e-300) for one in first])
-        return f"{made:.2f} · {changed:.2f} · {spread:.2g}".replace("nan", "–")  # a training that diverged
+        return f"{first_gradients(some):.2g} · {gradient_changes(some):.2f}"
 
-    return _by_method(measures.at_one_percent(comparable(records)), cell)
+    counts = _more_even(records, {"first gradients": first_gradients, "change of gradients": gradient_changes})
+    return _by_method(_side_by_side(records), cell) + "\n\n" + counts
+
+
+def progress(records: Sequence[Record]) -> str:
+    """Spread of the columns' progress, of how many, and by Equation 4 of the paper."""
+
+    def cell(some: Sequence[Record]) -> str:
+        made = f"{made_progress(some):.2f} of {_gained(some):.0%} · {equation_4(some):.2f}"
+        return made.replace("nan", "–")  # a training that diverged
+
+    counts = _more_even(records, {"progress": made_progress, "Equation 4": equation_4})
+    return _by_method(_side_by_side(records), cell) + "\n\n" + counts
+
+
+def log_likelihood(records: Sequence[Record]) -> str:
+    """Log-likelihood of hidden cells: the mean of discrete columns, the median of continuous ones."""
+
+    def cell(some: Sequence[Record]) -> str:
+        found = measures.mean_over_runs([record["log_likelihood"] for record in some])
+        discrete = np.array([kind in GROUPS["discrete"] for kind in some[0]["kinds"]])
+        parts = (np.mean, found[discrete]), (np.median, found[~discrete])
+        return " · ".join(f"{take(own):.2f}" if len(own) else "–" for take, own in parts)
+
+    return _by_method(_side_by_side(records), cell)
+
+
+def steadiness(records: Sequence[Record]) -> str:
+    """Standard deviation of the honest error over masks, where there are three."""
+
+    def cell(some: Sequence[Record]) -> str:
+        errors = [measures.mean_error(record) for record in some]
+        return f"{number(statistics.stdev(errors))} [{len(errors)}]" if len(errors) > 2 else "–"
+
+    shown = _side_by_side(records)
+    enough = [one for one in shown if len(measures.those(shown, **_without(one["run"], "mask", "seed"))) > 2]
+    return _by_method(enough, cell)
+
+
+def _without(run: Mapping[str, Any], *keys: str) -> dict[str, Any]:
+    return {key: value for key, value in run.items() if key not in keys}
 
 
 SECTIONS = {
@@ -119,8 +245,12 @@ SECTIONS = {
     "as published": as_published,
     "agreement": agreement,
     "overlooked": overlooked,
+    "overlooked by name": overlooked_by_name,
     "overlooked in adult": overlooked_in_adult,
     "balance": balance,
+    "progress": progress,
+    "log-likelihood": log_likelihood,
+    "steadiness": steadiness,
 }
 
 
@@ -143,11 +273,13 @@ def main() -> None:
     """Write the page and draw the pictures."""
     records = read_records(RUNS)
     write_text(PAGE, page(PAGE.read_text(encoding="utf-8"), records))
-    done = comparable(records)
     drawn = {
-        "error_by_model": figures.error_boxes(done),
-        "columns_adult": figures.column_bars(done, dataset="adult"),
-        "balance_adult_vae": figures.balance(done, dataset="adult", model="vae"),
+        "error_by_model": figures.error_boxes(records),
+        "error_by_percent": figures.error_boxes(records, by="percent"),
+        "columns_adult": figures.column_bars(records, dataset="adult"),
+        "columns_credit": figures.column_bars(records, dataset="credit"),
+        "stars_letter": figures.stars(records, dataset="letter"),
+        "balance_adult_vae": figures.balance(records, dataset="adult", model="vae"),
     }
     for name, figure in drawn.items():
         if figure is not None:

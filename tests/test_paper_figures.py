@@ -187,7 +187,8 @@ def test_boxes_are_over_all_runs_of_a_model_and_a_method():
     records = [
         record("std-none", "mixture", honest=[0.1] * 4),
         record("std-none", "mixture", percent=50, honest=[0.2, 0.4, None, None]),
-        record("lip-gamma", "mixture", honest=[0.5] * 4),
+        record("lip-gamma", "mixture", honest=[0.4] * 4),
+        record("lip-gamma", "mixture", percent=50, honest=[0.6] * 4),
         record("std-none", "vae", honest=[0.15] * 4),
         record("std-none", "vae", "wine"),
         failed(mask=2),
@@ -199,10 +200,19 @@ def test_boxes_are_over_all_runs_of_a_model_and_a_method():
     assert [median for _, median in boxes(figure.axes[0])] == pytest.approx([0.2, 0.5, 0.15])
     assert [label.get_text() for label in figure.axes[0].get_xticklabels()] == ["mixture", "vae"]
     assert "each column on its own hidden cells" in texts(figure)
-    assert "5 runs; failed, and not shown: 1." in texts(figure)
+    assert "6 runs; failed, and not shown: 1." in texts(figure)
     assert "(20, 50 %)" in texts(figure)
     # The mean or the mode: 0.2 in every run.
     assert [line.get_ydata()[0] for line in figure.axes[0].lines if line.get_linestyle() == ":"] == pytest.approx([0.2])
+
+
+def test_boxes_compare_methods_on_the_same_tasks():
+    """What only one method has runs of, half of the cells hidden or another model, does not shift its box."""
+    both = [record("std-none", honest=[0.1] * 4), record("lip-gamma", honest=[0.3] * 4)]
+    for alone, by in ((record("std-none", percent=50), "model"), (record("lip-gamma", "mixture"), "percent")):
+        figure = figures.error_boxes([*both, alone], by=by)
+        assert [median for _, median in boxes(figure.axes[0])] == pytest.approx([0.1, 0.3])
+        assert "that not all methods have runs of, and not shown: 1." in texts(figure)
 
 
 def test_boxes_by_percent_are_over_all_models():

@@ -164,8 +164,8 @@ def test_percentages_that_are_not_there_are_refused():
 # --- marks --------------------------------------------------------------------------------------------------------
 
 
-def cell(method, mean, *, model="vae", kind="all", std=None, n=1, dataset="wine"):
-    return Cell(dataset, model, method, kind, mean, std, n)
+def cell(method, mean, *, model="vae", kind="all", std=None, n=1, dataset="wine", epochs=0):
+    return Cell(dataset, model, method, kind, mean, std, n, epochs)
 
 
 def test_the_least_of_each_block_is_best_and_so_is_what_prints_the_same():
@@ -173,6 +173,12 @@ def test_the_least_of_each_block_is_best_and_so_is_what_prints_the_same():
     alone = [cell("std-none", 0.2, model="mixture")]
     other = [cell("std-none", 0.2, kind="discrete"), cell("lip-none", 0.3, kind="discrete")]
     assert best([*cells, *alone, *other]) == {cells[1].key, cells[2].key, other[0].key}
+
+
+def test_none_is_best_of_cells_with_different_epochs():
+    cells = [cell("std-none", 0.2, epochs=100), cell("lip-gamma", 0.1, epochs=400)]
+    assert best(cells) == set()
+    assert best([cells[1], cell("std-none", 0.2, epochs=400)]) == {cells[1].key}
 
 
 def test_the_simple_imputation_can_be_best():

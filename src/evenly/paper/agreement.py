@@ -205,14 +205,18 @@ def place_of(key: Key) -> tuple[Any, ...]:
 
 
 def best(cells: Iterable[Cell]) -> set[Key]:
-    """Return the cells with the least error of their data set, model and kind, as printed; no cell is best alone."""
+    """Return the cells with the least error of their data set, model and kind, as printed.
+
+    No cell is best alone, and none is best of cells that were trained for different numbers of epochs.
+    """
     blocks: dict[tuple[str, str, str], list[Cell]] = {}
     for cell in cells:
         blocks.setdefault((cell.dataset, cell.model, cell.kind), []).append(cell)
     found = set()
     for block in blocks.values():
         least = min(block, key=lambda cell: cell.mean)
-        if len(block) > 1:
+        trained = {cell.epochs for cell in block if cell.method != MEAN_OR_MODE}
+        if len(block) > 1 and len(trained) == 1:
             found |= {cell.key for cell in block if number(cell.mean) == number(least.mean)}
     return found
 

@@ -30,6 +30,7 @@ from evenly.paper.measures import (
     normalized_means,
     numbers,
     progress,
+    shared_by_methods,
     target_of,
     those,
     values_of,
@@ -228,9 +229,11 @@ def error_boxes(records: Sequence[Record], *, by: str = "model", protocol: str =
     """
     if by not in ("model", "percent") or protocol not in PROTOCOLS:
         raise TableError(f"by={by!r}, protocol={protocol!r}", f"expected model or percent, and one of {PROTOCOLS}")
-    done = [record for record in comparable(records) if not np.isnan(mean_error(record, protocol))]
-    if not done:
+    scored = [record for record in comparable(records) if not np.isnan(mean_error(record, protocol))]
+    if not scored:
         return None
+    done = shared_by_methods(scored, by)
+    alone = len(scored) - len(done)
     datasets = values_of(done, "dataset")
     figure, axes = _grid(len(datasets), 3, 4.2, 2.9)
     above = 0
@@ -240,13 +243,15 @@ def error_boxes(records: Sequence[Record], *, by: str = "model", protocol: str =
     failed = sum("failed" in record for record in records)
     other_lengths = len(records) - failed - len(comparable(records))
     shares = ", ".join(map(str, values_of(done, "percent")))
+    pooled = "of models" if by == "percent" else "at shares of hidden cells"
     other = "of all models" if by == "percent" else f"at all shares of hidden cells ({shares} %)"
     note = (
         f"A box: the quartiles and the median over the runs {other}. Whiskers end at the last run within {WHISKER} "
         f"interquartile ranges of the box; runs beyond are dots. An axis ends at most {FENCE:g} interquartile ranges "
         f"above the upper quartile of all its runs; ▲n: n runs of the method are above it, {above} in all. "
         f"{len(done)} runs{f'; failed, and not shown: {failed}' if failed else ''}"
-        f"{f'; of other epochs, and not shown: {other_lengths}' if other_lengths else ''}."
+        f"{f'; of other epochs, and not shown: {other_lengths}' if other_lengths else ''}"
+        f"{f'; {pooled} that not all methods have runs of, and not shown: {alone}' if alone else ''}."
     )
     honest = protocol == "honest"
     how = "each column on its own hidden cells" if honest else "AS PUBLISHED: flawed, to compare with the paper only"

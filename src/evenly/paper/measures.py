@@ -42,6 +42,33 @@ def at_one_percent(records: Sequence[Record]) -> list[Record]:
     return those(records, percent=PERCENT if PERCENT in percents else percents[0]) if percents else []
 
 
+def shared_by_methods(records: Sequence[Record], by: str) -> list[Record]:
+    """Return the runs that a box of each method may hold: of the shares of hidden cells that most methods have runs of.
+
+    Runs of one method alone with half of the cells hidden would make its box the highest. With `by="percent"` a box
+    holds runs of several models, and the same goes for them.
+
+    Examples
+    --------
+    >>> runs = [("std-none", 20), ("std-none", 50), ("lip-gamma", 20)]
+    >>> same = {"dataset": "wine", "model": "vae"}
+    >>> records = [{"run": {**same, "method": method, "percent": percent}} for method, percent in runs]
+    >>> [record["run"]["percent"] for record in shared_by_methods(records, "model")]
+    [20, 20]
+    """
+    pooled = "percent" if by == "model" else "model"
+    methods: dict[tuple[Any, Any], dict[Any, set[str]]] = {}
+    for run in (record["run"] for record in records):
+        methods.setdefault((run["dataset"], run[by]), {}).setdefault(run[pooled], set()).add(run["method"])
+    most = {panel: max(map(len, own.values())) for panel, own in methods.items()}
+
+    def is_shared(run: Mapping[str, Any]) -> bool:
+        panel = run["dataset"], run[by]
+        return len(methods[panel][run[pooled]]) == most[panel]
+
+    return [record for record in records if is_shared(record["run"])]
+
+
 def grouped(records: Sequence[Record]) -> dict[tuple[str, str], list[Record]]:
     """Return the records of each model and method."""
     groups: dict[tuple[str, str], list[Record]] = {}

@@ -134,7 +134,7 @@ def _by_column(key: Key) -> tuple[Any, ...]:
 
 def _notes(records: Sequence[Record], percent: int, protocol: str, most: int, beside: set[str]) -> list[str]:
     over = "One run a cell." if most == 1 else f"Mean (standard deviation) over {most} runs, or fewer: [n]."
-    notes = [EXPLAINED[protocol], f"{over} Marked: the least error of a data set, model and kind."]
+    notes = [EXPLAINED[protocol], f"{over} Marked: the least error of a data set, model and kind, at equal epochs."]
     if protocol == "honest":
         notes.append(f"{MEAN_OR_MODE}: the mean of numbers, the most frequent class, of the visible cells; no model.")
     if beside:
