@@ -728,7 +728,10 @@ def _decide_numbers(cells: TableColumn, facts: Facts) -> tuple[str, str]:
     if may_be_identifier(cells.name, facts) and facts.all_differ:
         return "ignore", "identifier: whole numbers that all differ"
     few = values is not None and 2 < len(values) <= FEW_VALUES and facts.n >= 5 * len(values)
-    if few and _several_peaks(facts):
+    peaks = few and _several_peaks(facts)
+    # From 0 or 1 to 10 people rate: such levels often pile up at both ends, but they are ordered, and have a mean.
+    rating = peaks and low in (0, 1) and high == 10 and len(values or ()) >= 9
+    if peaks and not rating:
         return "categorical", f"whole numbers {low:g} to {high:g} with several peaks: codes"
     if low < 0.0:
         return (
@@ -738,7 +741,7 @@ def _decide_numbers(cells: TableColumn, facts: Facts) -> tuple[str, str]:
         )
     if facts.variance > MOST_OVERDISPERSION * facts.mean:
         return "positive", "whole numbers, spread too wide for a count"
-    return "count", f"whole numbers {low:g} to {high:g}"
+    return "count", f"whole numbers {low:g} to {high:g}" + (": a rating" if rating else "")
 
 
 def may_be_identifier(name: str, facts: Facts) -> bool:
