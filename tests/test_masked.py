@@ -234,6 +234,34 @@ def test_held_out_cells_are_neither_shown_nor_trained_on():
     assert not np.array_equal(first, second)  # each network gives other cells away
 
 
+def test_a_training_that_ends_early_lets_the_learning_rate_fall_from_its_best_point():
+    """The judge likes the parameters after 8 of 40 epochs best, and later ones less and less."""
+    data, model = two_columns(), Masked(16)
+    asked = []
+
+    def judge(shared):
+        asked.append(shared)
+        return -abs(len(asked) - 5.0)
+
+    shared, history, _ = fitting.fit_model(model, LAYOUT, data, 0, 1e-2, epochs=40, batch_size=64, judge=judge)
+    # Judged before the first epoch and after every other one; four points after the best, and 4 epochs in the end.
+    assert len(asked) == 5 + fitting.PATIENCE + 1
+    assert len(history.elbo) == 2 * (4 + fitting.PATIENCE) + 4
+    assert shared is asked[4]
+
+    state = bbvi.start(model, LAYOUT, data, jax.random.key(0), 1e-2, n_steps=100.0)
+    state = state._replace(shared_moments=state.shared_moments._replace(count=jnp.asarray(30)))
+    cooled = fitting._cool_down(model, state, 20.0)
+
+    def rate(one: bbvi.State, later: int) -> float:
+        return float(one.learning_rate * model.schedule((one.shared_moments.count + later) / one.n_steps))
+
+    assert rate(cooled, 0) == pytest.approx(rate(state, 0), rel=1e-5)
+    falling = [rate(cooled, later) for later in range(21)]
+    assert falling == sorted(falling, reverse=True)
+    assert falling[-1] < 0.05 * falling[0]
+
+
 def test_the_judge_prefers_parameters_that_predict():
     data, model = two_columns(), Masked(16)
     held = hold_out(np.asarray(data.mask[:, LAYOUT.first_features]), np.random.default_rng(0))

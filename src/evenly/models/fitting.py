@@ -10,10 +10,24 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from evenly.models.bbvi import Data, History, Info, Layout, Model, column_gradients, jit_once, start, train, watch
+from evenly.models.bbvi import (
+    Data,
+    History,
+    Info,
+    Layout,
+    Model,
+    State,
+    column_gradients,
+    jit_once,
+    start,
+    train,
+    watch,
+)
 
-N_JUDGED, PATIENCE = 20, 6
+N_JUDGED, PATIENCE = 20, 4
 """At how many points of a training held-out cells are scored, and after how many without a better score it ends."""
+COOL_DOWN = 0.1
+"""A training that ends early goes on from its best point for this share of the epochs, with a falling learning rate."""
 
 
 class Stream(NamedTuple):
@@ -53,8 +67,8 @@ def fit_model(
     With `n_points`, gradients are watched before the first epoch, and they and their changes at so many points, evenly
     spaced; with 0, the gradients before the first epoch alone. With `judge`, a score of shared parameters, it is asked
     at `N_JUDGED` points: the best ones are returned, and training ends when the last `PATIENCE` points brought nothing
-    better. With `stream`, `data` are only some of the rows, to start from; the points lie between parts then, and the
-    callback gets fractions of epochs.
+    better, after going back to the best point and letting the learning rate fall from there. With `stream`, `data` are
+    only some of the rows, to start from; the points lie between parts then, and the callback gets fractions of epochs.
     """
     data = Data(*map(jnp.asarray, data))
     size = min(batch_size, data.targets.shape[0])
@@ -65,7 +79,7 @@ def fit_model(
     parts = n_points or (N_JUDGED if judge else 1)
     visits = epochs * per_epoch
     stops = np.unique(np.linspace(0, visits, parts + 1).round().astype(int)) if visits else np.array([0, 0])
-    seen, histories, scores, best = [], [], [], state.shared
+    seen, histories, scores, best, cooled = [], [], [], state, False
     for at, until in zip(stops, [*stops[1:], None], strict=True):
         if n_points:
             seen.append([np.asarray(one) for one in watch(model, layout, data, state, rows)])
@@ -74,11 +88,13 @@ def fit_model(
         if judge:
             scores.append(judge(state.shared))
             if scores[-1] >= max(scores):
-                best = state.shared
-            if len(scores) - np.argmax(scores) > PATIENCE:
-                break
-        if until is None or int(state.epoch) < at:  # the end, or it was ended before
+                best = state
+        if cooled or until is None or int(state.epoch) < at:  # the end, or it was ended before
             break
+        n_epochs = int(until - at)
+        if judge and len(scores) - np.argmax(scores) > PATIENCE:
+            n_epochs = min(max(1, round(COOL_DOWN * visits)), int(visits - at))
+            state, cooled = _cool_down(model, best, n_epochs * n_steps / visits), True
 
         def told(visit: int, info: Info, first: int = at) -> bool | None:
             epoch = first + visit if stream is None else (first + visit + 1) / per_epoch - 1.0
@@ -89,7 +105,7 @@ def fit_model(
             layout,
             stream.parts if stream else data,
             state,
-            epochs=int(until - at),
+            epochs=n_epochs,
             batch_size=batch_size,
             names=names,
             callback=told,
@@ -100,7 +116,20 @@ def fit_model(
         _by_epoch(np.concatenate(elbo), per_epoch), _by_epoch(np.concatenate(gained), per_epoch), any(interrupted)
     )
     watched = Watched(stops[: len(seen)], *(np.array(part) for part in zip(*seen, strict=True))) if seen else None
-    return best if judge else state.shared, brought, watched or Watched(*[np.zeros(0)] * 3)
+    return (best if judge else state).shared, brought, watched or Watched(*[np.zeros(0)] * 3)
+
+
+def _cool_down(model: Model, state: State, n_steps: float) -> State:
+    """Let the learning rate fall from where it is to the end of its schedule, in so many steps.
+
+    The second half of a schedule does it, which is made as long as that.
+    """
+    done = state.shared_moments.count
+    now, half = (model.schedule(jnp.asarray(one)) for one in (done / state.n_steps, 0.5))
+    moments = state.shared_moments._replace(count=jnp.asarray(n_steps, done.dtype))
+    dtype = state.learning_rate.dtype
+    rate, whole = (jnp.asarray(one, dtype) for one in (state.learning_rate * now / half, 2.0 * n_steps))
+    return state._replace(shared_moments=moments, learning_rate=rate, n_steps=whole)
 
 
 def _by_epoch(visits: np.ndarray, per_epoch: int) -> np.ndarray:
