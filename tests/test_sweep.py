@@ -25,11 +25,13 @@ pytest.importorskip("polars")
 import evenly
 from evenly import Imputer, MissingExtraError, TableError, cli
 from evenly.paper import sweep
-from evenly.paper.datasets import DataSet, as_table, hidden_mask, schema, synthetic
+from evenly.paper.datasets import N_ROWS, QUICK, DataSet, as_table, hidden_mask, schema, synthetic
+from evenly.paper.grid import plan
 from evenly.paper.originals import ORIGINS
-from evenly.paper.sweep import Run, pack, perform_and_record, plan, project, read_records, tell, to_text
+from evenly.paper.records import Run, pack, project, read_records, tell, to_text
+from evenly.paper.sweep import perform_and_record
 
-TINY = Run(sweep.QUICK, 20, 1, "mixture", "lip-bern", 3, 25)
+TINY = Run(QUICK, 20, 1, "mixture", "lip-bern", 3, 25)
 """The run that is really performed, here and in other processes: to compile it takes longest."""
 CLI = "from evenly.cli import main; import sys; sys.argv[0] = 'evenly'; main()"
 
@@ -169,7 +171,7 @@ def written(out: Path) -> dict[str, bytes]:
 
 
 def some_runs(n: int, **changes: Any) -> list[Run]:
-    run = Run(sweep.QUICK, 20, 1, "mixture", "std-none", 0, 2)
+    run = Run(QUICK, 20, 1, "mixture", "std-none", 0, 2)
     return [dataclasses.replace(run, mask=mask, **changes) for mask in range(1, n + 1)]
 
 
@@ -202,7 +204,7 @@ def test_killed_five_times_it_loses_and_repeats_nothing(cheap, command):
     now = contents(cheap.out)
     assert kept.items() <= now.items()
     assert len(now) == 84
-    planned = plan({sweep.QUICK: synthetic()}, percents=[20], masks=range(1, 13), models=["mixture"])
+    planned = plan({QUICK: synthetic()}, percents=[20], masks=range(1, 13), models=["mixture"])
     assert len(planned) == 84
     runs = {Run(**one["run"]) for one in read_records(cheap.out)}
     assert {(run.mask, run.method) for run in runs} == {(run.mask, run.method) for run in planned}
@@ -427,7 +429,7 @@ def test_the_plan_is_the_papers_grid(grid):
         assert {run.model for run in own} == {"mixture", "factorization", "vae"}
         assert {run.percent for run in own} == {10, 20, 50}
         assert {run.epochs for run in own} == {EPOCHS[name]}
-        assert sweep.N_ROWS[name] == ORIGINS[name].n_rows
+        assert N_ROWS[name] == ORIGINS[name].n_rows
 
 
 def test_the_plan_is_that_of_the_published_cells(data_directory, grid):
@@ -506,7 +508,7 @@ def test_time_is_projected_from_the_records_most_alike(grid):
 
 
 def test_the_plan_is_printed_and_nothing_runs(cheap, command):
-    done = Run(sweep.QUICK, 20, 1, "mixture", "std-none", 0, 60)
+    done = Run(QUICK, 20, 1, "mixture", "std-none", 0, 60)
     record = made_up(done, seconds={"fit": 30.0, "predict": 1.0})
     cheap.out.mkdir()
     (cheap.out / f"{done.name}.json").write_text(to_text(record) + "\n")

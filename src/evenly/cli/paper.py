@@ -32,26 +32,27 @@ def run(
 
     Example: evenly paper run --dataset breast --model vae --missing 20 --masks 1-3 --out runs
     """
-    require("jax", "models")
+    if not plan:
+        require("jax", "models")
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-    from evenly.models import PAPERS
-    from evenly.paper import sweep
-    from evenly.paper.datasets import NAMES, PERCENTS
+    from evenly.paper import grid
+    from evenly.paper.datasets import NAMES, PERCENTS, QUICK, load
+    from evenly.paper.records import Run, project, read_records, tell
     from evenly.scaling import METHODS
 
     if quick and dataset:
         raise TableError("--quick and --dataset", "expected one of them", "--quick has a data set of its own")
-    names = [sweep.QUICK] if quick else choice(dataset, NAMES, "data set")
+    names = [QUICK] if quick else choice(dataset, NAMES, "data set")
     if not epochs_fraction > 0:
         raise TableError(f"--epochs-fraction {epochs_fraction}", "expected a positive number")
     choice([backend] if backend else None, ["dask", "ray"], "backend")
-    runs = sweep.plan(
-        {name: sweep.load(name, data) for name in names},
+    runs = grid.plan(
+        {name: load(name, data) for name in names},
         percents=choice(missing or ([20] if quick else None), PERCENTS, "percentage"),
         masks=numbers("1" if masks is None else masks, "--masks") if quick or masks is not None else None,
-        models=choice(model, PAPERS, "model"),
+        models=choice(model, tuple(grid.MODELS), "model"),
         methods=choice(method, tuple(METHODS), "method") if method else None,
         seeds=numbers(seeds, "--seeds"),
         epochs_fraction=epochs_fraction * (0.02 if quick else 1.0),
@@ -59,15 +60,15 @@ def run(
     if not runs:
         raise TableError(f"no run for {', '.join(method or names)}", "expected a method that applies to the data set")
     places = [*([out] if out.exists() else []), *(known or [])]
-    records = sweep.read_records(*places)
-    finished = {sweep.Run(**record["run"]) for record in records}
+    records = read_records(*places)
+    finished = {Run(**record["run"]) for record in records}
     left = [run for run in runs if run not in finished]
     console = Console()
     for record in records:
-        if "failed" in record and sweep.Run(**record["run"]) in set(runs):
-            told = f"{sweep.tell(record)}; remove its record to try again"
+        if "failed" in record and Run(**record["run"]) in set(runs):
+            told = f"{tell(record)}; remove its record to try again"
             console.print(told, markup=False, highlight=False, soft_wrap=True)
-    seconds = sweep.project(runs, records)
+    seconds = project(runs, records)
     whole, to_come = (sum(seconds[run] or 0.0 for run in some) for some in (runs, left))
     unknown = sum(value is None for value in seconds.values())
     tail = f", and {unknown} runs of models without a record" if unknown else ""
@@ -77,12 +78,14 @@ def run(
     )
     if plan:
         return
+    from evenly.paper.sweep import sweep
+
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console) as bar:
         task = bar.add_task("runs", total=len(runs), completed=len(runs) - len(left))
-        for record in sweep.sweep(left, out, folder=data, jobs=jobs, backend=backend):
+        for record in sweep(left, out, folder=data, jobs=jobs, backend=backend):
             bar.advance(task)
-            bar.console.print(sweep.tell(record), markup=False, highlight=False, soft_wrap=True)
+            bar.console.print(tell(record), markup=False, highlight=False, soft_wrap=True)
     print(f"records: {out}")
 
 
@@ -95,7 +98,7 @@ def pack(
 
     Example: evenly paper pack runs --out paper_runs.jsonl
     """
-    from evenly.paper.sweep import pack
+    from evenly.paper.records import pack
 
     print(f"{pack(out, *places)} records in {out}")
 
@@ -119,8 +122,7 @@ def tables(
 
     choice([protocol], (*PROTOCOLS, "both"), "protocol")
     choice([form], FORMATS, "format")
-    require("jax", "models")
-    from evenly.paper.sweep import read_records
+    from evenly.paper.records import read_records
 
     chosen = PROTOCOLS if protocol == "both" else (protocol,)
     text = render(read_records(*places), missing=missing, protocols=chosen, form=form, agree=agreement)
@@ -141,10 +143,9 @@ def figures(
 
     Example: evenly paper figures runs --out figures
     """
-    require("jax", "models")
     require("matplotlib.figure", "tool")
     from evenly.paper.figures import draw_all
-    from evenly.paper.sweep import read_records
+    from evenly.paper.records import read_records
 
     records = read_records(*places)
     with writing(out, "folder"):

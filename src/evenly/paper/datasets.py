@@ -32,6 +32,9 @@ Booleans = npt.NDArray[np.bool_]
 Name = Literal["adult", "breast", "credit", "letter", "spam", "wine"]
 NAMES: tuple[Name, ...] = get_args(Name)
 
+QUICK = "synthetic"
+"""The data set of quick runs, for readers without the data."""
+N_ROWS = {"adult": 32561, "breast": 699, "credit": 30000, "letter": 20000, "spam": 4601, "wine": 6497, QUICK: 700}
 PERCENTS = (10, 20, 50)
 """The shares of hidden cells in the paper."""
 N_GENERATED = 10
@@ -354,3 +357,8 @@ def synthetic(n_rows: int = 700, seed: int = 0) -> DataSet:
     return DataSet(
         "synthetic", list(columns), values, *declared_kinds(declared), first_codes, source=f"made up, seed {seed}"
     )
+
+
+def load(name: str, folder: str | Path | None = None) -> DataSet:
+    """Return a data set of the paper, or the synthetic one."""
+    return synthetic() if name == QUICK else load_dataset(name, folder)

@@ -1,0 +1,125 @@
+"""The records of runs, one each: written, read, packed, and what they tell about the time of others. Without JAX."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from evenly._support import TableError
+from evenly.files import write_text
+from evenly.paper.datasets import N_ROWS
+
+
+@dataclass(frozen=True, order=True)
+class Run:
+    """One cell of the grid: which table, which of its cells are hidden, and what is trained on the others."""
+
+    dataset: str
+    percent: int
+    mask: int
+    model: str
+    method: str
+    seed: int
+    epochs: int
+
+    @property
+    def name(self) -> str:
+        """A name that no other run has: that of its record's file."""
+        return "_".join(map(str, (*asdict(self).values(),)))
+
+
+def to_text(record: Mapping[str, Any]) -> str:
+    """Return a record as one line of JSON; numbers keep six digits, and what is no number is null."""
+    return json.dumps(_plain(record), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(key): _plain(one) for key, one in value.items()}
+    if isinstance(value, np.ndarray):
+        return _plain(value.tolist())
+    if isinstance(value, (list, tuple)):
+        return [_plain(one) for one in value]
+    if isinstance(value, (float, np.floating)):
+        return float(f"{value:.6g}") if np.isfinite(value) else None
+    return int(value) if isinstance(value, np.integer) else value
+
+
+def read_records(*places: str | Path) -> list[dict[str, Any]]:
+    """Read records from folders of single ones and from files with one a line; of equal runs the first finished one."""
+    found: dict[str, dict[str, Any]] = {}
+    for place in map(Path, places):
+        if not place.exists():
+            raise TableError(f"{place}", "expected a folder or a file of records", "run `evenly paper run` first")
+        files = sorted(place.glob("*.json")) if place.is_dir() else [place]
+        for file in files:
+            try:
+                # Not splitlines: JSON texts may hold characters that it takes for the end of a line.
+                lines = file.read_bytes().decode("utf-8").removesuffix("\n").split("\n")
+                for record in map(json.loads, lines):
+                    name = Run(**record["run"]).name
+                    if name not in found or ("failed" in found[name] and "failed" not in record):
+                        found[name] = record
+            except (OSError, ValueError, KeyError, TypeError) as error:
+                raise TableError(
+                    f"{file}: {error!r}", "expected records of runs", "remove it: its runs are then performed again"
+                ) from error
+    return list(found.values())
+
+
+def pack(out: str | Path, *places: str | Path) -> int:
+    """Write all finished records to one compact file; returns how many."""
+    records = [one for one in read_records(*places) if "failed" not in one]
+    if not records:
+        raise TableError("no record of a finished run", "expected some", "run `evenly paper run` first")
+    records.sort(key=lambda one: Run(**one["run"]))
+    try:
+        write_text(out, "".join(to_text(one) + "\n" for one in records))
+    except OSError as error:
+        raise TableError(f"{out}", f"expected a file that can be written to ({error.strerror})") from None
+    return len(records)
+
+
+def project(runs: Sequence[Run], records: Sequence[Mapping[str, Any]]) -> dict[Run, float | None]:
+    """Return the seconds that each run will take, by the recorded runs most like it; None where there is none.
+
+    The time of a run is that of its epochs and of one prediction: of the same data set, model and method, or else of
+    the same data set and model, or else of the model by the number of rows. Of several the quickest counts: whatever
+    else a machine had to do only adds to a time.
+    """
+    by_key: dict[tuple[str, ...], list[tuple[float, float]]] = {}
+    whole: tuple[str, ...]
+    for record in records:
+        if "seconds" in record:
+            run, rows = Run(**record["run"]), N_ROWS[record["run"]["dataset"]]
+            epoch, predict = record["seconds"]["fit"] / run.epochs, record["seconds"]["predict"]
+            whole = (run.dataset, run.model, run.method)
+            by_key.setdefault(whole, []).append((epoch, predict))
+            by_key.setdefault(whole[:2], []).append((epoch, predict))
+            by_key.setdefault(whole[1:2], []).append((epoch / rows, predict / rows))
+    projected: dict[Run, float | None] = {}
+    for run in runs:
+        whole = (run.dataset, run.model, run.method)
+        nearest = next((some for some in (whole, whole[:2], whole[1:2]) if some in by_key), None)
+        if nearest is None:
+            projected[run] = None
+            continue
+        epoch, predict = np.min(by_key[nearest], axis=0) * (N_ROWS[run.dataset] if len(nearest) == 1 else 1)
+        projected[run] = float(epoch * run.epochs + predict)
+    return projected
+
+
+def tell(record: Mapping[str, Any]) -> str:
+    """Return a line about a record."""
+    run = Run(**record["run"])
+    name = f"{run.dataset} {run.percent} % mask {run.mask} {run.model} {run.method}"
+    if "failed" in record:
+        return f"{name}: FAILED: {record['failed']}"
+    honest, baseline = (np.array(record[key], np.float64) for key in ("honest", "mean_or_mode"))
+    seconds = record["seconds"]["fit"] + record["seconds"]["predict"]
+    return f"{name}: honest error {np.nanmean(honest):.3f} (mean or mode {np.nanmean(baseline):.3f}), {seconds:.0f} s"

@@ -1,0 +1,70 @@
+"""The records of runs are read, packed and shown without what makes them."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("typer")
+pytest.importorskip("polars")
+
+from evenly.paper import grid
+
+WITHOUT_JAX = """
+import sys
+class Absent:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in ("jax", "jaxlib", "optax", "equinox", "fcntl"):
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+sys.meta_path.insert(0, Absent())
+sys.modules.pop("fcntl", None)
+import evenly.paper.figures
+from evenly.cli import main
+for command in sys.argv[1:]:
+    sys.argv = ["evenly", "paper", *command.split("|")]
+    try:
+        main()
+    except SystemExit as ended:
+        assert not ended.code, (command, ended.code)
+"""
+
+
+def record_of(mask: int = 1, **content: Any) -> dict[str, Any]:
+    run = {"dataset": "breast", "percent": 20, "mask": mask, "model": "vae", "method": "std-none", "seed": 0}
+    scored = {"kinds": ["count"], "honest": [0.25], "as_published": [0.25], "mean_or_mode": [0.5]}
+    return {"run": {**run, "epochs": 3000}, **scored, "seconds": {"fit": 60.0, "predict": 1.0}, **content}
+
+
+def write(folder: Path, *records: dict[str, Any]) -> Path:
+    folder.mkdir()
+    for i, record in enumerate(records):
+        (folder / f"{i}.json").write_text(json.dumps(record) + "\n")
+    return folder
+
+
+def test_without_jax_records_are_packed_shown_and_planned_with(tmp_path):
+    runs, packed = write(tmp_path / "runs", record_of(1), record_of(2)), tmp_path / "packed.jsonl"
+    plan = f"run|--quick|--model|vae|--plan|--out|{runs}"
+    commands = [f"pack|{runs}|--out|{packed}", f"tables|{packed}", plan]
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT_JAX, *commands], capture_output=True, text=True, check=False, timeout=300
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith(f"2 records in {packed}\n")
+    assert "0.250" in done.stdout
+    assert "7 runs" in done.stdout
+
+
+def test_the_models_are_those_that_are_trained():
+    """They are said twice: the models themselves take JAX."""
+    pytest.importorskip("jax")
+    from evenly.models import MODELS, PAPERS
+
+    assert {name: one.learning_rate for name, one in grid.MODELS.items()} == {
+        name: MODELS[name].learning_rate for name in PAPERS
+    }
