@@ -13,7 +13,9 @@ import pytest
 pytest.importorskip("typer")
 pytest.importorskip("polars")
 
-from evenly.paper import grid
+from evenly._support import EvenlyWarning
+from evenly.paper import grid, records
+from evenly.paper.records import pack, read_records
 
 WITHOUT_JAX = """
 import sys
@@ -68,3 +70,29 @@ def test_the_models_are_those_that_are_trained():
     assert {name: one.learning_rate for name, one in grid.MODELS.items()} == {
         name: MODELS[name].learning_rate for name in PAPERS
     }
+
+
+# --- revisions ----------------------------------------------------------------------------------------------------
+
+
+def test_records_of_other_revisions_are_left_out_and_told(tmp_path, monkeypatch):
+    monkeypatch.setattr(records, "REVISION", 3)
+    some = (record_of(1), record_of(2, revision=3), record_of(3, revision=2), record_of(4, revision=2, failed="x"))
+    runs = write(tmp_path / "runs", *some)
+    with pytest.warns(EvenlyWarning, match=r"of 3 runs are of revision 1, 2 and not counted: revision 3 .* again"):
+        assert [one["run"]["mask"] for one in read_records(runs)] == [2]
+
+
+def test_a_record_that_does_not_tell_is_of_the_first_revision(tmp_path, monkeypatch):
+    runs = write(tmp_path / "runs", record_of(1), record_of(2, revision=1))
+    assert len(read_records(runs)) == 2
+    monkeypatch.setattr(records, "REVISION", 2)
+    with pytest.warns(EvenlyWarning, match="of 2 runs are of revision 1 "):
+        assert read_records(runs) == []
+
+
+def test_a_run_that_was_made_again_counts_without_a_word(tmp_path, monkeypatch):
+    monkeypatch.setattr(records, "REVISION", 2)
+    old, new = write(tmp_path / "old", record_of(1)), write(tmp_path / "new", record_of(1, revision=2))
+    assert read_records(old, new) == read_records(new, old) == [record_of(1, revision=2)]
+    assert pack(tmp_path / "packed.jsonl", old, new) == 1

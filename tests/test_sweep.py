@@ -24,7 +24,7 @@ pytest.importorskip("polars")
 
 import evenly
 from evenly import Imputer, MissingExtraError, TableError, cli
-from evenly.paper import sweep
+from evenly.paper import records, sweep
 from evenly.paper.datasets import N_ROWS, QUICK, DataSet, as_table, hidden_mask, schema, synthetic
 from evenly.paper.grid import plan
 from evenly.paper.originals import ORIGINS
@@ -47,7 +47,8 @@ def perform(run, data):
     if run.method == os.environ.get("SWEEP_FAIL"):
         raise ValueError("as it was told")
     seconds = {"fit": 0.5 * run.epochs, "predict": 0.0}
-    return {"run": vars(run), "seconds": seconds, "honest": [run.mask / 7], "mean_or_mode": [1.0]}
+    from evenly.paper.records import heading
+    return {**heading(run), "seconds": seconds, "honest": [run.mask / 7], "mean_or_mode": [1.0]}
 
 class AfterImport:
     def find_spec(self, name, path=None, target=None):
@@ -385,6 +386,22 @@ def test_a_failing_run_is_recorded_and_does_not_stop_the_others(cheap, monkeypat
     assert not any("failed" in one for one in read_records(cheap.out))
 
 
+def test_runs_of_another_revision_are_made_again(cheap, monkeypatch, command):
+    options = ("--quick", "--model", "mixture", "--method", "std-none", "--masks", "1-2", "--out", cheap.out)
+    command("run", *options)
+    first = cheap.begun()
+    assert len(first) == 2
+    monkeypatch.setattr(records, "REVISION", 2)
+    done = command("run", *options)
+    assert "the records of 2 runs are of revision 1 and not counted" in done.stderr
+    assert " 0 of them are finished" in " ".join(done.stdout.split())
+    assert cheap.begun() == first * 2
+    assert [one["revision"] for one in read_records(cheap.out)] == [2, 2]
+    done = command("run", *options)
+    assert done.stderr == ""
+    assert cheap.begun() == first * 2
+
+
 def test_a_machine_without_the_data_set_is_no_failure_of_the_run(tmp_path):
     run = dataclasses.replace(some_runs(1)[0], dataset="breast")
     with pytest.raises(TableError, match="there is none"):
@@ -540,6 +557,7 @@ def record(performed: dict[str, Any]) -> dict[str, Any]:
 def test_a_record_has_what_the_tables_and_figures_need(record, tmp_path):
     data = synthetic()
     assert Run(**record["run"]) == TINY
+    assert record["revision"] == records.REVISION
     assert record["columns"] == data.columns
     assert record["kinds"] == list(data.kinds.values())
     for name in ("honest", "as_published", "mean_or_mode", "log_likelihood"):

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from evenly._support import TableError, require
-from evenly.cli.console import choice, duration, numbers, writing
+from evenly.cli.console import choice, duration, numbers, warnings_told, writing
 
 paper = typer.Typer(help="The paper's experiments: runs, tables, figures.", no_args_is_help=True)
 
@@ -60,7 +60,8 @@ def run(
     if not runs:
         raise TableError(f"no run for {', '.join(method or names)}", "expected a method that applies to the data set")
     places = [*([out] if out.exists() else []), *(known or [])]
-    records = read_records(*places)
+    with warnings_told():
+        records = read_records(*places)
     finished = {Run(**record["run"]) for record in records}
     left = [run for run in runs if run not in finished]
     console = Console()
@@ -100,7 +101,9 @@ def pack(
     """
     from evenly.paper.records import pack
 
-    print(f"{pack(out, *places)} records in {out}")
+    with warnings_told():
+        n = pack(out, *places)
+    print(f"{n} records in {out}")
 
 
 @paper.command()
@@ -125,7 +128,9 @@ def tables(
     from evenly.paper.records import read_records
 
     chosen = PROTOCOLS if protocol == "both" else (protocol,)
-    text = render(read_records(*places), missing=missing, protocols=chosen, form=form, agree=agreement)
+    with warnings_told():
+        records = read_records(*places)
+    text = render(records, missing=missing, protocols=chosen, form=form, agree=agreement)
     if out is None:
         print(text, end="")
         return
@@ -147,7 +152,8 @@ def figures(
     from evenly.paper.figures import draw_all
     from evenly.paper.records import read_records
 
-    records = read_records(*places)
+    with warnings_told():
+        records = read_records(*places)
     with writing(out, "folder"):
         written = draw_all(records, out)
     for path in written:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -10,9 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from evenly._support import TableError
+from evenly._support import EvenlyWarning, TableError
 from evenly.files import write_text
 from evenly.paper.datasets import N_ROWS
+
+REVISION = 1
+"""Of what is computed: raised when a change to models, scaling, recovery or metrics changes the recorded numbers. A run
+with a record of another revision only is made again, and tables never mix two."""
 
 
 @dataclass(frozen=True, order=True)
@@ -33,6 +38,16 @@ class Run:
         return "_".join(map(str, (*asdict(self).values(),)))
 
 
+def heading(run: Run) -> dict[str, Any]:
+    """Return what every record begins with."""
+    return {"run": asdict(run), "revision": REVISION}
+
+
+def is_current(record: Mapping[str, Any]) -> bool:
+    """Whether a record's numbers may stand beside those that are computed now; the first ones did not tell."""
+    return bool(record.get("revision", 1) == REVISION)
+
+
 def to_text(record: Mapping[str, Any]) -> str:
     """Return a record as one line of JSON; numbers keep six digits, and what is no number is null."""
     return json.dumps(_plain(record), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
@@ -51,25 +66,48 @@ def _plain(value: Any) -> Any:
 
 
 def read_records(*places: str | Path) -> list[dict[str, Any]]:
-    """Read records from folders of single ones and from files with one a line; of equal runs the first finished one."""
+    """Read records from folders of single ones and from files with one a line; of equal runs the first finished one.
+
+    Those of another revision are left out, with a warning if a run has no other.
+    """
     found: dict[str, dict[str, Any]] = {}
+    others: dict[str, Any] = {}
     for place in map(Path, places):
         if not place.exists():
             raise TableError(f"{place}", "expected a folder or a file of records", "run `evenly paper run` first")
-        files = sorted(place.glob("*.json")) if place.is_dir() else [place]
-        for file in files:
-            try:
-                # Not splitlines: JSON texts may hold characters that it takes for the end of a line.
-                lines = file.read_bytes().decode("utf-8").removesuffix("\n").split("\n")
-                for record in map(json.loads, lines):
-                    name = Run(**record["run"]).name
-                    if name not in found or ("failed" in found[name] and "failed" not in record):
-                        found[name] = record
-            except (OSError, ValueError, KeyError, TypeError) as error:
-                raise TableError(
-                    f"{file}: {error!r}", "expected records of runs", "remove it: its runs are then performed again"
-                ) from error
+        for file in sorted(place.glob("*.json")) if place.is_dir() else [place]:
+            for name, record in _read_file(file):
+                if not is_current(record):
+                    others[name] = record.get("revision", 1)
+                elif name not in found or ("failed" in found[name] and "failed" not in record):
+                    found[name] = record
+    left_out = [revision for name, revision in others.items() if name not in found]
+    if left_out:
+        known = ", ".join(sorted({str(one) for one in left_out}))
+        warnings.warn(
+            f"the records of {len(left_out)} runs are of revision {known} and not counted: revision {REVISION} "
+            "computes other numbers; `evenly paper run` makes these runs again",
+            EvenlyWarning,
+            stacklevel=2,
+        )
     return list(found.values())
+
+
+def _read_file(file: Path) -> list[tuple[str, dict[str, Any]]]:
+    """Return the records of a file, each with the name of its run."""
+    try:
+        # Not splitlines: JSON texts may hold characters that it takes for the end of a line.
+        lines = file.read_bytes().decode("utf-8").removesuffix("\n").split("\n")
+        return [(Run(**record["run"]).name, record) for record in map(json.loads, lines)]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise TableError(
+            f"{file}: {error!r}", "expected records of runs", "remove it: its runs are then performed again"
+        ) from error
+
+
+def is_recorded(file: Path) -> bool:
+    """Whether a file holds a record that counts."""
+    return file.exists() and any(is_current(record) for _, record in _read_file(file))
 
 
 def pack(out: str | Path, *places: str | Path) -> int:

@@ -11,7 +11,6 @@ import time
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -25,7 +24,7 @@ from evenly.files import write_text
 from evenly.imputer import Imputer
 from evenly.metrics import baseline_errors, column_errors, log_likelihood
 from evenly.paper.datasets import DataSet, as_table, hidden_mask, load, schema
-from evenly.paper.records import Run, to_text
+from evenly.paper.records import Run, heading, is_recorded, to_text
 from evenly.recover import draw_column
 from evenly.schema import Column
 from evenly.tables import Floats, open_table
@@ -68,7 +67,7 @@ def perform(run: Run, data: DataSet) -> dict[str, Any]:
     curves = np.array([imputer.history_["log_likelihood"][name] for name in modelled])
     at = np.maximum(watched.epochs[1:] - 1, 0)
     return {
-        "run": asdict(run),
+        **heading(run),
         "versions": _versions(),
         "seconds": {"fit": fitted - begun, "predict": done - fitted},
         "columns": names,
@@ -163,17 +162,17 @@ def claimed(path: Path) -> Iterator[bool]:
 def perform_and_record(run: Run, out: str | Path, folder: str | Path | None = None) -> dict[str, Any] | None:
     """Perform a run and write its record, unless it is there or another process is at it; returns what is new."""
     file = Path(out) / f"{run.name}.json"
-    if file.exists():
+    if is_recorded(file):
         return None
     with claimed(Path(out) / "claims" / run.name) as mine:
-        if not mine or file.exists():
+        if not mine or is_recorded(file):
             return None
         data = load(run.dataset, folder)  # a machine without the data is no result of the run
         try:
             with uninterrupted():
                 record = perform(run, data)
         except Exception as error:  # the others go on; the reason stands in the record
-            record = {"run": asdict(run), "versions": _versions(), "failed": f"{type(error).__name__}: {error}"}
+            record = {**heading(run), "versions": _versions(), "failed": f"{type(error).__name__}: {error}"}
         write_text(file, to_text(record) + "\n")
         return record
 
@@ -228,7 +227,7 @@ def sweep(
         (out / "claims").mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise TableError(f"the folder {out}", f"expected one that can be written to ({error.strerror})") from None
-    left = [run for run in runs if not (out / f"{run.name}.json").exists()]
+    left = [run for run in runs if not is_recorded(out / f"{run.name}.json")]
     with _cluster(backend), joblib.parallel_config(backend) if backend else joblib.parallel_config(n_jobs=jobs):
         parallel = joblib.Parallel(n_jobs=-1 if backend else jobs, return_as="generator_unordered", batch_size=1)
         tasks = (joblib.delayed(perform_and_record)(run, out, folder) for run in left)
