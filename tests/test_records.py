@@ -13,9 +13,10 @@ import pytest
 pytest.importorskip("typer")
 pytest.importorskip("polars")
 
-from evenly._support import EvenlyWarning
+from evenly._support import EvenlyWarning, TableError
 from evenly.paper import grid, records
 from evenly.paper.records import pack, read_records
+from evenly.paper.tables import render
 
 WITHOUT_JAX = """
 import sys
@@ -95,4 +96,19 @@ def test_a_run_that_was_made_again_counts_without_a_word(tmp_path, monkeypatch):
     monkeypatch.setattr(records, "REVISION", 2)
     old, new = write(tmp_path / "old", record_of(1)), write(tmp_path / "new", record_of(1, revision=2))
     assert read_records(old, new) == read_records(new, old) == [record_of(1, revision=2)]
-    assert pack(tmp_path / "packed.jsonl", old, new) == 1
+    assert len(pack(tmp_path / "packed.jsonl", old, new)) == 1
+
+
+# --- packing ------------------------------------------------------------------------------------------------------
+
+
+def test_tables_of_packed_records_say_which_runs_failed(tmp_path):
+    failed = {"run": record_of(2)["run"], "failed": "ValueError: no"}
+    runs, packed = write(tmp_path / "runs", record_of(1), failed), tmp_path / "packed.jsonl"
+    assert pack(packed, runs) == [record_of(1), failed]
+    assert "Left out, runs that failed: breast vae std-none (1)." in render(read_records(packed))
+
+
+def test_nothing_is_packed_of_nothing(tmp_path):
+    with pytest.raises(TableError, match="no record of a run, but expected some"):
+        pack(tmp_path / "packed.jsonl", write(tmp_path / "runs"))

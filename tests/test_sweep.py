@@ -662,15 +662,15 @@ def test_packed_runs_are_not_repeated(cheap, tmp_path, command):
     assert sorted(contents(elsewhere)) == sorted(f"{name}.json" for name in new)
 
 
-def test_packing_sorts_drops_failures_and_repeats_nothing(tmp_path):
+def test_packing_sorts_keeps_failures_and_repeats_nothing(tmp_path):
     one, two, three = some_runs(3)
     (tmp_path / "a").mkdir()
     for run, content in ((two, {"x": 0.1234567}), (one, {"x": None}), (three, {"failed": "ValueError: no"})):
         (tmp_path / "a" / f"{run.name}.json").write_text(json.dumps(made_up(run, **content)) + "\n")
-    assert pack(tmp_path / "p.jsonl", tmp_path / "a") == 2
+    assert len(pack(tmp_path / "p.jsonl", tmp_path / "a")) == 3
     first = (tmp_path / "p.jsonl").read_bytes()
-    assert [json.loads(line)["x"] for line in first.splitlines()] == [None, 0.123457]
-    assert pack(tmp_path / "q.jsonl", tmp_path / "p.jsonl", tmp_path / "a") == 2  # of equal runs the first counts
+    assert [json.loads(line).get("x", "failed") for line in first.splitlines()] == [None, 0.123457, "failed"]
+    assert len(pack(tmp_path / "q.jsonl", tmp_path / "p.jsonl", tmp_path / "a")) == 3  # of equal runs the first counts
     assert (tmp_path / "q.jsonl").read_bytes() == first
 
 
@@ -718,7 +718,8 @@ def test_a_finished_record_counts_before_a_failed_one_of_the_same_run(tmp_path):
     for name, record in (("a", made_up(run, failed="ValueError")), ("b", made_up(run))):
         (tmp_path / f"{name}.jsonl").write_text(to_text(record) + "\n")
     for places in (("a", "b"), ("b", "a")):
-        assert pack(tmp_path / "all.jsonl", *(tmp_path / f"{name}.jsonl" for name in places)) == 1
+        packed = pack(tmp_path / "all.jsonl", *(tmp_path / f"{name}.jsonl" for name in places))
+        assert packed == read_records(tmp_path / "all.jsonl") == [made_up(run)]
 
 
 def test_what_is_not_there_is_named(tmp_path):

@@ -95,15 +95,16 @@ def pack(
     places: Annotated[list[Path], typer.Argument(help="Folders or files of records.")],
     out: Annotated[Path, typer.Option(help="The file to write: a record a line.")] = Path("paper_runs.jsonl"),
 ) -> None:
-    """Put finished records into one compact file.
+    """Put records into one compact file; of a run that failed and was finished later, the finished one.
 
     Example: evenly paper pack runs --out paper_runs.jsonl
     """
     from evenly.paper.records import pack
 
     with warnings_told():
-        n = pack(out, *places)
-    print(f"{n} records in {out}")
+        records = pack(out, *places)
+    failed = sum("failed" in record for record in records)
+    print(f"{len(records)} records in {out}" + (f", {failed} of them of runs that failed" if failed else ""))
 
 
 @paper.command()

@@ -110,17 +110,17 @@ def is_recorded(file: Path) -> bool:
     return file.exists() and any(is_current(record) for _, record in _read_file(file))
 
 
-def pack(out: str | Path, *places: str | Path) -> int:
-    """Write all finished records to one compact file; returns how many."""
-    records = [one for one in read_records(*places) if "failed" not in one]
+def pack(out: str | Path, *places: str | Path) -> list[dict[str, Any]]:
+    """Write all records to one compact file; returns them. Those of runs that failed tell tables what is left out."""
+    records = read_records(*places)
     if not records:
-        raise TableError("no record of a finished run", "expected some", "run `evenly paper run` first")
+        raise TableError("no record of a run", "expected some", "run `evenly paper run` first")
     records.sort(key=lambda one: Run(**one["run"]))
     try:
         write_text(out, "".join(to_text(one) + "\n" for one in records))
     except OSError as error:
         raise TableError(f"{out}", f"expected a file that can be written to ({error.strerror})") from None
-    return len(records)
+    return records
 
 
 def project(runs: Sequence[Run], records: Sequence[Mapping[str, Any]]) -> dict[Run, float | None]:
