@@ -375,15 +375,44 @@ def test_a_failing_run_is_recorded_and_does_not_stop_the_others(cheap, monkeypat
     failed = [one for one in read_records(cheap.out) if "failed" in one]
     assert [one["failed"] for one in failed] == ["ValueError: as it was told"]
     assert failed[0]["versions"]["evenly"] == evenly.__version__
-    # It would fail again; whoever wants to try removes the record.
-    begun = cheap.begun()
-    command("run", *options)
+    # It would fail again, unless something else has changed.
+    begun, kept = cheap.begun(), contents(cheap.out)
+    assert "as it was told; --retry-failed tries again" in command("run", *options).stdout
+    command("run", *options, "--retry-failed", "--plan")
     assert cheap.begun() == begun
-    monkeypatch.delenv("SWEEP_FAIL")
-    (cheap.out / f"{Run(**failed[0]['run']).name}.json").unlink()
-    command("run", *options)
+    assert contents(cheap.out) == kept
+    command("run", *options, "--retry-failed")
     assert cheap.begun() == [*begun, Run(**failed[0]["run"]).name]
+    assert [one for one in read_records(cheap.out) if "failed" in one] == failed
+    monkeypatch.delenv("SWEEP_FAIL")
+    assert " 6 of them are finished" in " ".join(command("run", *options, "--retry-failed").stdout.split())
+    assert cheap.begun() == [*begun, *[Run(**failed[0]["run"]).name] * 2]
     assert not any("failed" in one for one in read_records(cheap.out))
+
+
+def test_a_packed_failure_is_tried_again_too(cheap, command, tmp_path):
+    run = dataclasses.replace(some_runs(1)[0], epochs=60)
+    packed = tmp_path / "packed.jsonl"
+    packed.write_text(to_text(made_up(run, failed="ValueError: no")) + "\n")
+    options = ("--quick", "--model", "mixture", "--method", "std-none", "--out", cheap.out, "--known", packed)
+    command("run", *options)
+    assert cheap.begun() == []
+    command("run", *options, "--retry-failed")
+    assert cheap.begun() == [run.name]
+    # What is finished is not hidden by the failure that is still there.
+    assert not any("failed" in one for one in read_records(packed, cheap.out))
+
+
+def test_a_failure_that_another_process_is_at_is_left_to_it(tmp_path):
+    run = some_runs(1)[0]
+    file = tmp_path / f"{run.name}.json"
+    file.write_text(to_text(made_up(run, failed="ValueError: no")) + "\n")
+    with sweep.claimed(tmp_path / "claims" / run.name) as mine:
+        assert mine
+        sweep.forget_failed([run], tmp_path)
+        assert file.exists()
+    sweep.forget_failed([run], tmp_path)
+    assert not file.exists()
 
 
 def test_runs_of_another_revision_are_made_again(cheap, monkeypatch, command):

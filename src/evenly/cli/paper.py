@@ -25,6 +25,7 @@ def run(
     out: Annotated[Path, typer.Option(help="Folder of the records.")] = Path("paper_runs"),
     data: Annotated[Path | None, typer.Option(help="Folder of the data sets.")] = None,
     known: Annotated[list[Path] | None, typer.Option(help="More records not to repeat.")] = None,
+    retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Make failed runs again.")] = False,
     quick: Annotated[bool, typer.Option(help="A small synthetic table, few epochs.")] = False,
     plan: Annotated[bool, typer.Option(help="Only print what would run and how long it takes.")] = False,
 ) -> None:
@@ -62,12 +63,12 @@ def run(
     places = [*([out] if out.exists() else []), *(known or [])]
     with warnings_told():
         records = read_records(*places)
-    finished = {Run(**record["run"]) for record in records}
+    finished = {Run(**record["run"]) for record in records if not (retry_failed and "failed" in record)}
     left = [run for run in runs if run not in finished]
     console = Console()
     for record in records:
         if "failed" in record and Run(**record["run"]) in set(runs):
-            told = f"{tell(record)}; remove its record to try again"
+            told = tell(record) + ("; tried again" if retry_failed else "; --retry-failed tries again")
             console.print(told, markup=False, highlight=False, soft_wrap=True)
     seconds = project(runs, records)
     whole, to_come = (sum(seconds[run] or 0.0 for run in some) for some in (runs, left))
@@ -84,7 +85,7 @@ def run(
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console) as bar:
         task = bar.add_task("runs", total=len(runs), completed=len(runs) - len(left))
-        for record in sweep(left, out, folder=data, jobs=jobs, backend=backend):
+        for record in sweep(left, out, folder=data, jobs=jobs, backend=backend, retry_failed=retry_failed):
             bar.advance(task)
             bar.console.print(tell(record), markup=False, highlight=False, soft_wrap=True)
     print(f"records: {out}")

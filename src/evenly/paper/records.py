@@ -110,6 +110,11 @@ def is_recorded(file: Path) -> bool:
     return file.exists() and any(is_current(record) for _, record in _read_file(file))
 
 
+def has_failed(file: Path) -> bool:
+    """Whether a file holds the record of a run that failed."""
+    return file.exists() and any("failed" in record for _, record in _read_file(file))
+
+
 def pack(out: str | Path, *places: str | Path) -> list[dict[str, Any]]:
     """Write all records to one compact file; returns them. Those of runs that failed tell tables what is left out."""
     records = read_records(*places)

@@ -24,7 +24,7 @@ from evenly.files import write_text
 from evenly.imputer import Imputer
 from evenly.metrics import baseline_errors, column_errors, log_likelihood
 from evenly.paper.datasets import DataSet, as_table, hidden_mask, load, schema
-from evenly.paper.records import Run, heading, is_recorded, to_text
+from evenly.paper.records import Run, has_failed, heading, is_recorded, to_text
 from evenly.recover import draw_column
 from evenly.schema import Column
 from evenly.tables import Floats, open_table
@@ -177,6 +177,16 @@ def perform_and_record(run: Run, out: str | Path, folder: str | Path | None = No
         return record
 
 
+def forget_failed(runs: Sequence[Run], out: Path) -> None:
+    """Remove the records of runs that failed, so that they are made again; not while another process is at one."""
+    for run in runs:
+        file = out / f"{run.name}.json"
+        if has_failed(file):
+            with claimed(out / "claims" / run.name) as mine:
+                if mine and has_failed(file):
+                    file.unlink()
+
+
 @contextmanager
 def uninterrupted() -> Iterator[None]:
     """Raise KeyboardInterrupt at the end if there was a Ctrl-C: training only stops early then, for its users' sake."""
@@ -207,10 +217,11 @@ def sweep(
     folder: str | Path | None = None,
     jobs: int = 1,
     backend: str | None = None,
+    retry_failed: bool = False,
 ) -> Iterator[dict[str, Any]]:
     """Perform runs, as many at a time as there are jobs; yields each new record as it comes.
 
-    A run that failed before has a record that says so, and is not tried again.
+    A run that failed before has a record that says so, and is not tried again unless `retry_failed`.
 
     Parameters
     ----------
@@ -227,6 +238,8 @@ def sweep(
         (out / "claims").mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise TableError(f"the folder {out}", f"expected one that can be written to ({error.strerror})") from None
+    if retry_failed:
+        forget_failed(runs, out)
     left = [run for run in runs if not is_recorded(out / f"{run.name}.json")]
     with _cluster(backend), joblib.parallel_config(backend) if backend else joblib.parallel_config(n_jobs=jobs):
         parallel = joblib.Parallel(n_jobs=-1 if backend else jobs, return_as="generator_unordered", batch_size=1)
