@@ -25,9 +25,8 @@ pytest.importorskip("polars")
 import evenly
 from evenly import Imputer, MissingExtraError, TableError, cli
 from evenly.paper import records, sweep
-from evenly.paper.datasets import N_ROWS, QUICK, DataSet, as_table, hidden_mask, schema, synthetic
+from evenly.paper.datasets import QUICK, DataSet, as_table, hidden_mask, schema, synthetic
 from evenly.paper.grid import plan
-from evenly.paper.originals import ORIGINS
 from evenly.paper.records import Run, pack, project, read_records, tell, to_text
 from evenly.paper.sweep import perform_and_record
 
@@ -205,7 +204,7 @@ def test_killed_five_times_it_loses_and_repeats_nothing(cheap, command):
     now = contents(cheap.out)
     assert kept.items() <= now.items()
     assert len(now) == 84
-    planned = plan({QUICK: synthetic()}, percents=[20], masks=range(1, 13), models=["mixture"])
+    planned = plan([QUICK], percents=[20], masks=range(1, 13), models=["mixture"])
     assert len(planned) == 84
     runs = {Run(**one["run"]) for one in read_records(cheap.out)}
     assert {(run.mask, run.method) for run in runs} == {(run.mask, run.method) for run in planned}
@@ -452,20 +451,8 @@ PAPER = {
 EPOCHS = {"adult": 400, "breast": 3000, "credit": 400, "letter": 400, "spam": 2000, "wine": 2000}
 
 
-def empty(name: str) -> DataSet:
-    """The data set without its numbers: kinds and size are all that a plan asks for."""
-    origin = ORIGINS[name]
-    kinds: dict[str, Any] = {column: declared.partition(" ")[0] for column, declared in origin.columns.items()}
-    return DataSet(name, list(kinds), np.zeros((origin.n_rows, len(kinds))), kinds, {}, {})
-
-
-@pytest.fixture(scope="module")
-def grid() -> dict[str, DataSet]:
-    return {name: empty(name) for name in PAPER}
-
-
-def test_the_plan_is_the_papers_grid(grid):
-    runs = plan(grid)
+def test_the_plan_is_the_papers_grid():
+    runs = plan(PAPER)
     cells = {(run.percent, run.dataset, run.model, run.method) for run in runs}
     assert len(cells) == 297  # the paper's tables have as many combinations
     assert len(runs) == len({run.name for run in runs}) == 2970  # ten masks each
@@ -475,10 +462,9 @@ def test_the_plan_is_the_papers_grid(grid):
         assert {run.model for run in own} == {"mixture", "factorization", "vae"}
         assert {run.percent for run in own} == {10, 20, 50}
         assert {run.epochs for run in own} == {EPOCHS[name]}
-        assert N_ROWS[name] == ORIGINS[name].n_rows
 
 
-def test_the_plan_is_that_of_the_published_cells(data_directory, grid):
+def test_the_plan_is_that_of_the_published_cells(data_directory):
     import csv
 
     file = data_directory.parent / "paper" / "tables.csv"
@@ -488,31 +474,25 @@ def test_the_plan_is_that_of_the_published_cells(data_directory, grid):
         published = {
             (int(row["missing_percent"]), row["dataset"], row["model"], row["method"]) for row in csv.DictReader(rows)
         }
-    assert {(run.percent, run.dataset, run.model, run.method) for run in plan(grid)} == published
+    assert {(run.percent, run.dataset, run.model, run.method) for run in plan(PAPER)} == published
 
 
-def test_first_masks_come_first(grid):
-    masks = [run.mask for run in plan(grid)]
+def test_first_masks_come_first():
+    masks = [run.mask for run in plan(PAPER)]
     assert masks == sorted(masks)
-    first = plan(grid)[:297]
+    first = plan(PAPER)[:297]
     assert len({(run.percent, run.dataset, run.model, run.method) for run in first}) == 297
 
 
-def test_the_plan_is_what_is_asked_for(grid):
-    asked = plan(grid, percents=[50], masks=[2, 4], models=["vae"], methods=["lip-bern", "std-none"], seeds=[3, 5])
+def test_the_plan_is_what_is_asked_for():
+    asked = plan(PAPER, percents=[50], masks=[2, 4], models=["vae"], methods=["lip-bern", "std-none"], seeds=[3, 5])
     assert len(asked) == (6 + 3) * 2 * 2  # the Bernoulli trick applies to three data sets
     assert {(run.percent, run.model) for run in asked} == {(50, "vae")}
     assert {run.mask for run in asked} == {2, 4}
     assert {run.seed for run in asked} == {3, 5}
-    assert {run.epochs for run in plan(grid, epochs_fraction=0.1)} == {40, 200, 300}
-    assert {run.epochs for run in plan(grid, epochs_fraction=1e-9)} == {1}
-    assert len(plan(grid, masks=[1, 1], models=["vae", "vae"])) == 99  # nothing twice
-
-
-def test_as_many_masks_as_are_given(grid):
-    given = dataclasses.replace(grid["breast"], masks={20: np.zeros((3, 699, 10), bool)})
-    runs = plan({"breast": given}, models=["vae"], methods=["std-none"])
-    assert Counter(run.percent for run in runs) == {10: 10, 20: 3, 50: 10}
+    assert {run.epochs for run in plan(PAPER, epochs_fraction=0.1)} == {40, 200, 300}
+    assert {run.epochs for run in plan(PAPER, epochs_fraction=1e-9)} == {1}
+    assert len(plan(PAPER, masks=[1, 1], models=["vae", "vae"])) == 99  # nothing twice
 
 
 @pytest.mark.parametrize(
@@ -527,12 +507,12 @@ def test_as_many_masks_as_are_given(grid):
         ({"epochs_fraction": float("nan")}, "fraction of nan"),
     ],
 )
-def test_a_plan_of_nothing_is_refused(settings, says, grid):
+def test_a_plan_of_nothing_is_refused(settings, says):
     with pytest.raises(TableError, match=says):
-        plan(grid, **settings)
+        plan(PAPER, **settings)
 
 
-def test_time_is_projected_from_the_records_most_alike(grid):
+def test_time_is_projected_from_the_records_most_alike():
     vae = Run("breast", 20, 1, "vae", "std-none", 0, 3000)
 
     def took(seconds: float, **changes: Any) -> dict[str, Any]:
@@ -551,6 +531,17 @@ def test_time_is_projected_from_the_records_most_alike(grid):
     assert seconds[alike] == pytest.approx(3000 * 0.1 + 9)  # 0.1, 0.2 and 0.6
     assert seconds[rows] == pytest.approx((400 * 0.1 + 9) * 32561 / 699)
     assert seconds[none] is None
+    usual = project([whole, alike, rows, none], records, median=True)
+    assert usual[whole] == pytest.approx(3000 * 0.15 + 9)
+    assert usual[alike] == pytest.approx(3000 * 0.2 + 9)
+    assert usual[rows] == pytest.approx((400 * 0.2 + 9) * 32561 / 699)
+    assert usual[none] is None
+
+
+def test_records_of_a_data_set_of_ones_own_tell_nothing_of_others():
+    own, other = some_runs(1, dataset="mine")[0], some_runs(1)[0]
+    record = made_up(own, seconds={"fit": 8.0, "predict": 1.0})
+    assert project([own, other], [record]) == {own: 9.0, other: None}
 
 
 def test_the_plan_is_printed_and_nothing_runs(cheap, command):
@@ -560,12 +551,25 @@ def test_the_plan_is_printed_and_nothing_runs(cheap, command):
     (cheap.out / f"{done.name}.json").write_text(to_text(record) + "\n")
     printed = command("run", "--quick", "--model", "mixture", "--masks", "1-2", "--plan", "--out", cheap.out).stdout
     # 31 s each, by the one that is there.
-    said = "14 runs of some 7 min, one after the other, by the times recorded: 1 of them are finished, the others take"
-    assert f"{said} some 7 min." in " ".join(printed.split())
+    times = "some 7 min by the quickest recorded times, 7 min by the median ones"
+    said = f"14 runs take {times}, one after the other. 1 of them are finished; the other 13 take {times}."
+    assert said in " ".join(printed.split())
     both = command("run", "--quick", "--model", "mixture", "--model", "vae", "--plan", "--out", cheap.out).stdout
-    assert "14 runs of some 4 min, and 7 runs of models without a record" in " ".join(both.split())
+    assert "4 min by the median ones, and 7 of them an unknown time, one after the other." in " ".join(both.split())
+    none = command("run", "--quick", "--model", "vae", "--plan", "--out", cheap.out).stdout
+    assert "7 runs take an unknown time (no record of such a run), one after the other." in " ".join(none.split())
+    assert " 0 s" not in none
     assert cheap.begun() == []
     assert list(contents(cheap.out)) == [f"{done.name}.json"]
+
+
+def test_the_plan_reads_no_data_set(command, tmp_path, monkeypatch):
+    monkeypatch.setenv("EVENLY_DATA", str(tmp_path / "nowhere"))
+    done = command("run", "--plan", "--data", tmp_path / "nowhere either", "--out", tmp_path / "runs")
+    assert done.returncode == 0
+    assert done.stdout.startswith("2970 runs take an unknown time")
+    assert_one_line(command("run", "--out", tmp_path / "runs"), f"got the folder {tmp_path / 'nowhere'}, but there is")
+    assert not (tmp_path / "runs").exists()
 
 
 # --- a record -------------------------------------------------------------------------------------------------

@@ -1,7 +1,8 @@
 """`evenly paper`: the paper's experiments."""
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -50,7 +51,7 @@ def run(
         raise TableError(f"--epochs-fraction {epochs_fraction}", "expected a positive number")
     choice([backend] if backend else None, ["dask", "ray"], "backend")
     runs = grid.plan(
-        {name: load(name, data) for name in names},
+        names,
         percents=choice(missing or ([20] if quick else None), PERCENTS, "percentage"),
         masks=numbers("1" if masks is None else masks, "--masks") if quick or masks is not None else None,
         models=choice(model, tuple(grid.MODELS), "model"),
@@ -70,18 +71,18 @@ def run(
         if "failed" in record and Run(**record["run"]) in set(runs):
             told = tell(record) + ("; tried again" if retry_failed else "; --retry-failed tries again")
             console.print(told, markup=False, highlight=False, soft_wrap=True)
-    seconds = project(runs, records)
-    whole, to_come = (sum(seconds[run] or 0.0 for run in some) for some in (runs, left))
-    unknown = sum(value is None for value in seconds.values())
-    tail = f", and {unknown} runs of models without a record" if unknown else ""
-    console.print(
-        f"{len(runs)} runs of some {duration(whole)}{tail}, one after the other, by the times recorded: "
-        f"{len(runs) - len(left)} of them are finished, the others take some {duration(to_come)}."
-    )
+    quickest, median = project(runs, records), project(runs, records, median=True)
+    told = f"{len(runs)} runs take {_time(runs, quickest, median)}, one after the other. "
+    told += f"{len(runs) - len(left)} of them are finished"
+    if 0 < len(left) < len(runs):
+        told += f"; the other {len(left)} take {_time(left, quickest, median)}"
+    console.print(f"{told}.")
     if plan:
         return
     from evenly.paper.sweep import sweep
 
+    for name in dict.fromkeys(run.dataset for run in left):
+        load(name, data)  # what is not there is said, or downloaded, once and before anything runs
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console) as bar:
         task = bar.add_task("runs", total=len(runs), completed=len(runs) - len(left))
@@ -89,6 +90,16 @@ def run(
             bar.advance(task)
             bar.console.print(tell(record), markup=False, highlight=False, soft_wrap=True)
     print(f"records: {out}")
+
+
+def _time(runs: Sequence[Any], quickest: Mapping[Any, float | None], median: Mapping[Any, float | None]) -> str:
+    """Say how long runs take, and how many nobody can tell."""
+    least, usual = ([value for run in runs if (value := seconds[run]) is not None] for seconds in (quickest, median))
+    unknown = len(runs) - len(least)
+    if not least:
+        return "an unknown time (no record of such a run)"
+    told = f"some {duration(sum(least))} by the quickest recorded times, {duration(sum(usual))} by the median ones"
+    return told + (f", and {unknown} of them an unknown time" if unknown else "")
 
 
 @paper.command()

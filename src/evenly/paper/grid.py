@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from evenly._support import TableError
 from evenly.budget import auto_epochs
-from evenly.paper.datasets import PERCENTS, DataSet, n_masks
+from evenly.paper.datasets import N_MASKS, N_ROWS, PERCENTS, kinds_of
 from evenly.paper.records import Run
 from evenly.scaling import METHODS
 
@@ -49,7 +49,7 @@ def methods_for(kinds: Iterable[str]) -> list[str]:
 
 
 def plan(
-    data: Mapping[str, DataSet],
+    datasets: Iterable[str],
     *,
     percents: Sequence[int] = PERCENTS,
     masks: Sequence[int] | None = None,
@@ -58,12 +58,12 @@ def plan(
     seeds: Sequence[int] = (0,),
     epochs_fraction: float = 1.0,
 ) -> list[Run]:
-    """Return the runs of a grid, first masks first.
+    """Return the runs of a grid, first masks first; no data set is read for it.
 
     Parameters
     ----------
     masks : sequence of int, optional
-        Which masks, from 1; by default all that are given, or ten generated ones.
+        Which masks, from 1; by default the paper's ten.
     methods : sequence of str, optional
         By default all that apply to a data set.
     epochs_fraction : float
@@ -76,11 +76,11 @@ def plan(
     if not seeds or not 0 <= min(seeds) <= max(seeds) < 2**32:
         raise TableError(f"the seeds {list(seeds)}", "expected one or more whole numbers from 0 to 4294967295")
     runs = []
-    for name, table in data.items():
-        epochs = max(1, round(auto_epochs(len(table.values), 1024, True) * epochs_fraction))
-        fitting = [one for one in methods_for(table.kinds.values()) if methods is None or one in methods]
+    for name in datasets:
+        epochs = max(1, round(auto_epochs(N_ROWS[name], 1024, True) * epochs_fraction))
+        fitting = [one for one in methods_for(kinds_of(name).values()) if methods is None or one in methods]
         for percent in percents:
-            for mask in masks or range(1, n_masks(table, percent) + 1):
+            for mask in masks or range(1, N_MASKS + 1):
                 runs += [
                     Run(name, percent, mask, model, method, seed, epochs)
                     for model in models

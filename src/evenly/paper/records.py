@@ -128,23 +128,27 @@ def pack(out: str | Path, *places: str | Path) -> list[dict[str, Any]]:
     return records
 
 
-def project(runs: Sequence[Run], records: Sequence[Mapping[str, Any]]) -> dict[Run, float | None]:
+def project(
+    runs: Sequence[Run], records: Sequence[Mapping[str, Any]], *, median: bool = False
+) -> dict[Run, float | None]:
     """Return the seconds that each run will take, by the recorded runs most like it; None where there is none.
 
     The time of a run is that of its epochs and of one prediction: of the same data set, model and method, or else of
-    the same data set and model, or else of the model by the number of rows. Of several the quickest counts: whatever
-    else a machine had to do only adds to a time.
+    the same data set and model, or else of the model by the number of rows. Of several the quickest counts, since
+    whatever else a machine had to do only adds to a time; or the median, which is what they took.
     """
     by_key: dict[tuple[str, ...], list[tuple[float, float]]] = {}
     whole: tuple[str, ...]
     for record in records:
         if "seconds" in record:
-            run, rows = Run(**record["run"]), N_ROWS[record["run"]["dataset"]]
+            run = Run(**record["run"])
             epoch, predict = record["seconds"]["fit"] / run.epochs, record["seconds"]["predict"]
             whole = (run.dataset, run.model, run.method)
             by_key.setdefault(whole, []).append((epoch, predict))
             by_key.setdefault(whole[:2], []).append((epoch, predict))
-            by_key.setdefault(whole[1:2], []).append((epoch / rows, predict / rows))
+            if rows := N_ROWS.get(run.dataset):
+                by_key.setdefault(whole[1:2], []).append((epoch / rows, predict / rows))
+    chosen = np.median if median else np.min
     projected: dict[Run, float | None] = {}
     for run in runs:
         whole = (run.dataset, run.model, run.method)
@@ -152,7 +156,8 @@ def project(runs: Sequence[Run], records: Sequence[Mapping[str, Any]]) -> dict[R
         if nearest is None:
             projected[run] = None
             continue
-        epoch, predict = np.min(by_key[nearest], axis=0) * (N_ROWS[run.dataset] if len(nearest) == 1 else 1)
+        rows = N_ROWS[run.dataset] if len(nearest) == 1 else 1
+        epoch, predict = chosen(by_key[nearest], axis=0) * rows
         projected[run] = float(epoch * run.epochs + predict)
     return projected
 
