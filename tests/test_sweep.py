@@ -6,6 +6,7 @@ import dataclasses
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -243,7 +244,7 @@ def test_a_file_that_a_kill_left_half_written_is_no_record(cheap):
     (cheap.out / f".{run.name}.json.abc123").write_text('{"run":{"data')
     (cheap.out / "claims").mkdir()
     (cheap.out / "claims" / run.name).touch()
-    assert [one["run"]["mask"] for one in sweep.sweep([run, other], cheap.out)] == [1, 2]
+    assert [one.mask for one, record in sweep.sweep([run, other], cheap.out) if record] == [1, 2]
     assert len(read_records(cheap.out)) == 2
     assert list((cheap.out / "claims").iterdir()) == []
 
@@ -305,6 +306,48 @@ def test_two_sweeps_share_the_runs(cheap, monkeypatch):
     assert len(contents(cheap.out)) == 56
     assert set(Counter(cheap.begun()).values()) == {1}
     assert len(cheap.begun()) == 56
+
+
+def test_runs_of_another_process_are_told_and_not_waited_for(cheap, command, monkeypatch):
+    options = ("--quick", "--model", "mixture", "--masks", "1-2", "--method", "std-none", "--method", "lip-none")
+    one, two, three, four = plan(
+        [QUICK], percents=[20], masks=[1, 2], models=["mixture"], methods=["std-none", "lip-none"], epochs_fraction=0.02
+    )
+    perform = sweep.perform
+
+    def meanwhile(run: Run, data: DataSet) -> dict[str, Any]:
+        """While the first one is performed, another process finishes the second one."""
+        assert run != two
+        if run == one:
+            (cheap.out / f"{two.name}.json").write_text(to_text({**perform(two, data)}) + "\n")
+        return perform(run, data)
+
+    monkeypatch.setattr(sweep, "perform", meanwhile)
+    with sweep.claimed(cheap.out / "claims" / three.name):
+        printed = command("run", *options, "--out", cheap.out).stdout
+    assert sorted(cheap.begun()) == sorted(run.name for run in (one, two, four))
+    assert "1 runs were made by another process meanwhile\n1 runs are with another process\n" in printed
+    assert "2/4" in printed
+    assert "another process" not in command("run", *options, "--out", cheap.out).stdout
+
+
+def test_the_bar_goes_by_the_time_of_the_runs(cheap, command, monkeypatch):
+    """Two runs, of which the first is projected to take a tenth of the second: it is not half of the work."""
+    monkeypatch.setenv("FORCE_COLOR", "1")  # or only the last state is printed
+    monkeypatch.setenv("SWEEP_SLEEP", "1")
+    run = dataclasses.replace(some_runs(1)[0], mask=9)
+    known = cheap.out.parent / "known.jsonl"
+    times = {"std-none": 10.0, "lip-none": 100.0}
+    records = [
+        made_up(dataclasses.replace(run, method=one), seconds={"fit": s, "predict": 0}) for one, s in times.items()
+    ]
+    known.write_text("".join(to_text(one) + "\n" for one in records))
+    options = ("--method", "std-none", "--method", "lip-none", "--known", known, "--out", cheap.out)
+    printed = command("run", "--quick", "--model", "mixture", *options).stdout
+    left = [int(one) for one in re.findall(r"1/2 some (\d+) s left", printed)]
+    assert left
+    assert min(left) >= 9  # ten times what the first one took, at least a second
+    assert "2/2" in printed
 
 
 def test_several_threads_share_the_runs(cheap, monkeypatch):
@@ -784,8 +827,9 @@ def test_a_dask_cluster_performs_every_run_once(cluster, cheap, tmp_path, monkey
     assert len(list(sweep.sweep(runs, tmp_path / "alone"))) == 12
     cheap.log.unlink()
     monkeypatch.chdir(tmp_path)  # the workers were started elsewhere
-    records = list(sweep.sweep(runs, "runs", backend="dask"))
-    assert sorted(Run(**one["run"]) for one in records) == runs
+    done = list(sweep.sweep(runs, "runs", backend="dask"))
+    assert sorted(run for run, _ in done) == runs
+    assert all(record is not None and Run(**record["run"]) == run for run, record in done)
     assert sorted(cheap.begun()) == sorted(run.name for run in runs)
     assert written(cheap.out) == written(tmp_path / "alone")
     assert list(sweep.sweep(runs, "runs", backend="dask")) == []
@@ -793,13 +837,13 @@ def test_a_dask_cluster_performs_every_run_once(cluster, cheap, tmp_path, monkey
     assert len(list(sweep.sweep(more, tmp_path / "alone"))) == 24
     cheap.log.unlink()
     found = []
-    for i, record in enumerate(sweep.sweep(more, "runs", backend="dask")):
-        found.append(record)
+    for i, (run, record) in enumerate(sweep.sweep(more, "runs", backend="dask")):
+        found.append((run, record))
         if i == 2:
             os.kill(next(iter(cluster.run(os.getpid).values())), signal.SIGKILL)
+    assert sorted(run for run, _ in found) == more
     # A record that was written, but not yet handed over, is not told of.
-    told = [Run(**one["run"]) for one in found]
-    assert len(told) == len(set(told)) >= 24 - 2
+    assert sum(record is not None for _, record in found) >= 24 - 2
     assert {Run(**one["run"]) for one in read_records("runs")} == {*runs, *more}
     assert written(cheap.out) == written(tmp_path / "alone")
     begun = Counter(cheap.begun())

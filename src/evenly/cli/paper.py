@@ -1,5 +1,6 @@
 """`evenly paper`: the paper's experiments."""
 
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -37,11 +38,11 @@ def run(
     if not plan:
         require("jax", "models")
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.progress import BarColumn, Progress, TextColumn
 
     from evenly.paper import grid
     from evenly.paper.datasets import NAMES, PERCENTS, QUICK, load
-    from evenly.paper.records import Run, project, read_records, tell
+    from evenly.paper.records import Run, is_recorded, project, read_records, tell, weigh
     from evenly.scaling import METHODS
 
     if quick and dataset:
@@ -83,12 +84,31 @@ def run(
 
     for name in dict.fromkeys(run.dataset for run in left):
         load(name, data)  # what is not there is said, or downloaded, once and before anything runs
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console) as bar:
-        task = bar.add_task("runs", total=len(runs), completed=len(runs) - len(left))
-        for record in sweep(left, out, folder=data, jobs=jobs, backend=backend, retry_failed=retry_failed):
-            bar.advance(task)
-            bar.console.print(tell(record), markup=False, highlight=False, soft_wrap=True)
+    weights = weigh(median)
+    total, completed, done = sum(weights[run] for run in left), 0.0, len(runs) - len(left)
+    elsewhere: list[Run] = []
+    begun = time.monotonic()
+    # Not Rich's own time left: it forgets what ended more than 30 s ago, and a run takes longer.
+    counts = TextColumn("{task.fields[done]}/{task.fields[runs]} {task.fields[rest]}")
+    with Progress(TextColumn("runs"), BarColumn(), counts, console=console) as bar:
+        task = bar.add_task("", total=total, done=done, runs=len(runs), rest="")
+        for run, new in sweep(left, out, folder=data, jobs=jobs, backend=backend, retry_failed=retry_failed):
+            if new is None:  # not to be waited for, and not done by us: that would make us seem quicker than we are
+                elsewhere.append(run)
+                total -= weights[run]
+            else:
+                done += 1
+                completed += weights[run]
+                bar.console.print(tell(new), markup=False, highlight=False, soft_wrap=True)
+            waiting = len(runs) - done - len(elsewhere)
+            took = time.monotonic() - begun
+            rest = f"some {duration((total / completed - 1.0) * took)} left" if waiting and completed else ""
+            bar.update(task, total=total, completed=completed, done=done, rest=rest)
+    ended = sum(is_recorded(out / f"{run.name}.json") for run in elsewhere)
+    if ended:
+        print(f"{ended} runs were made by another process meanwhile")
+    if len(elsewhere) > ended:
+        print(f"{len(elsewhere) - ended} runs are with another process")
     print(f"records: {out}")
 
 

@@ -162,6 +162,20 @@ def project(
     return projected
 
 
+def weigh(seconds: Mapping[Run, float | None]) -> dict[Run, float]:
+    """Return what each run counts in a bar of time: its seconds; where unknown, the mean of the others' or else 1.
+
+    Examples
+    --------
+    >>> one, two, three = (Run("breast", 20, mask, "vae", "std-none", 0, 3000) for mask in (1, 2, 3))
+    >>> list(weigh({one: 10.0, two: 30.0, three: None}).values()), list(weigh({one: None}).values())
+    ([10.0, 30.0, 20.0], [1.0])
+    """
+    known = [value for value in seconds.values() if value is not None]
+    mean = sum(known) / len(known) if known else 1.0
+    return {run: mean if value is None else value for run, value in seconds.items()}
+
+
 def tell(record: Mapping[str, Any]) -> str:
     """Return a line about a record."""
     run = Run(**record["run"])

@@ -177,6 +177,10 @@ def perform_and_record(run: Run, out: str | Path, folder: str | Path | None = No
         return record
 
 
+def _attempt(run: Run, out: Path, folder: Path | None) -> tuple[Run, dict[str, Any] | None]:
+    return run, perform_and_record(run, out, folder)
+
+
 def forget_failed(runs: Sequence[Run], out: Path) -> None:
     """Remove the records of runs that failed, so that they are made again; not while another process is at one."""
     for run in runs:
@@ -218,9 +222,10 @@ def sweep(
     jobs: int = 1,
     backend: str | None = None,
     retry_failed: bool = False,
-) -> Iterator[dict[str, Any]]:
-    """Perform runs, as many at a time as there are jobs; yields each new record as it comes.
+) -> Iterator[tuple[Run, dict[str, Any] | None]]:
+    """Perform runs, as many at a time as there are jobs; yields each with its new record as it comes.
 
+    None stands for the record of a run that another process is at, or has finished meanwhile.
     A run that failed before has a record that says so, and is not tried again unless `retry_failed`.
 
     Parameters
@@ -243,9 +248,9 @@ def sweep(
     left = [run for run in runs if not is_recorded(out / f"{run.name}.json")]
     with _cluster(backend), joblib.parallel_config(backend) if backend else joblib.parallel_config(n_jobs=jobs):
         parallel = joblib.Parallel(n_jobs=-1 if backend else jobs, return_as="generator_unordered", batch_size=1)
-        tasks = (joblib.delayed(perform_and_record)(run, out, folder) for run in left)
+        tasks = (joblib.delayed(_attempt)(run, out, folder) for run in left)
         try:
-            yield from (record for record in parallel(tasks) if record is not None)
+            yield from parallel(tasks)
         except joblib.externals.loky.process_executor.TerminatedWorkerError:
             raise EvenlyError(
                 "a process was killed, perhaps for want of memory. Start again, with fewer jobs: finished runs are kept"
