@@ -12,6 +12,13 @@ from evenly.cli.console import choice, duration, numbers, warnings_told, writing
 
 paper = typer.Typer(help="The paper's experiments: runs, tables, figures.", no_args_is_help=True)
 
+RUNS = Path("paper_runs")
+"""Where records are written, and looked for, unless somebody says otherwise."""
+Records = Annotated[
+    list[Path] | None,
+    typer.Argument(metavar="RECORDS", help=f"Folders or files of records; default {RUNS}.", show_default=False),
+]
+
 
 @paper.command()
 def run(
@@ -24,7 +31,7 @@ def run(
     epochs_fraction: Annotated[float, typer.Option(help="Share of the paper's epochs.")] = 1.0,
     jobs: Annotated[int, typer.Option(help="Runs at a time.")] = 1,
     backend: Annotated[str | None, typer.Option(help="dask or ray: an existing cluster.")] = None,
-    out: Annotated[Path, typer.Option(help="Folder of the records.")] = Path("paper_runs"),
+    out: Annotated[Path, typer.Option(help="Folder of the records.")] = RUNS,
     data: Annotated[Path | None, typer.Option(help="Folder of the data sets.")] = None,
     known: Annotated[list[Path] | None, typer.Option(help="More records not to repeat.")] = None,
     retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Make failed runs again.")] = False,
@@ -112,6 +119,17 @@ def run(
     print(f"records: {out}")
 
 
+def _read(places: Sequence[Path] | None) -> list[dict[str, Any]]:
+    """Read the records that a command was given, or those of `evenly paper run` without --out."""
+    from evenly.paper.records import read_records
+
+    if not places and not RUNS.exists():
+        hint = "run `evenly paper run` first, or name folders or files of records"
+        raise TableError(f"no RECORDS, and no folder {RUNS} here", "expected one of them", hint)
+    with warnings_told():
+        return read_records(*(places or [RUNS]))
+
+
 def _time(runs: Sequence[Any], quickest: Mapping[Any, float | None], median: Mapping[Any, float | None]) -> str:
     """Say how long runs take, and how many nobody can tell."""
     least, usual = ([value for run in runs if (value := seconds[run]) is not None] for seconds in (quickest, median))
@@ -141,7 +159,7 @@ def pack(
 
 @paper.command()
 def tables(
-    places: Annotated[list[Path], typer.Argument(metavar="RECORDS...", help="Folders or files of records.")],
+    places: Records = None,
     missing: Annotated[list[int] | None, typer.Option(help="Percentages hidden; default all there are.")] = None,
     protocol: Annotated[str, typer.Option(help="honest, as-published or both.")] = "honest",
     form: Annotated[str, typer.Option("--format", help="terminal, markdown, csv or latex.")] = "terminal",
@@ -158,12 +176,8 @@ def tables(
 
     choice([protocol], (*PROTOCOLS, "both"), "protocol")
     choice([form], FORMATS, "format")
-    from evenly.paper.records import read_records
-
     chosen = PROTOCOLS if protocol == "both" else (protocol,)
-    with warnings_told():
-        records = read_records(*places)
-    text = render(records, missing=missing, protocols=chosen, form=form, agree=agreement)
+    text = render(_read(places), missing=missing, protocols=chosen, form=form, agree=agreement)
     if out is None:
         print(text, end="")
         return
@@ -174,7 +188,7 @@ def tables(
 
 @paper.command()
 def figures(
-    places: Annotated[list[Path], typer.Argument(metavar="RECORDS...", help="Folders or files of records.")],
+    places: Records = None,
     out: Annotated[Path, typer.Option(help="Folder of the pictures.")] = Path("paper_figures"),
 ) -> None:
     """Draw the paper's figures from records.
@@ -183,10 +197,8 @@ def figures(
     """
     require("matplotlib.figure", "tool")
     from evenly.paper.figures import draw_all
-    from evenly.paper.records import read_records
 
-    with warnings_told():
-        records = read_records(*places)
+    records = _read(places)
     with writing(out, "folder"):
         written = draw_all(records, out)
     for path in written:

@@ -97,12 +97,22 @@ def _read_file(file: Path) -> list[tuple[str, dict[str, Any]]]:
     """Return the records of a file, each with the name of its run."""
     try:
         # Not splitlines: JSON texts may hold characters that it takes for the end of a line.
-        lines = file.read_bytes().decode("utf-8").removesuffix("\n").split("\n")
-        return [(Run(**record["run"]).name, record) for record in map(json.loads, lines)]
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise TableError(
-            f"{file}: {error!r}", "expected records of runs", "remove it: its runs are then performed again"
-        ) from error
+        lines = file.read_bytes().removesuffix(b"\n").split(b"\n")
+    except OSError as error:
+        raise TableError(f"{file}: {error!r}", "expected records of runs") from error
+    found = []
+    for i, line in enumerate(lines, 1):
+        try:
+            record = json.loads(line.decode("utf-8"))
+            found.append((Run(**record["run"]).name, record))
+        except (ValueError, KeyError, TypeError) as error:
+            alone = len(lines) == 1
+            raise TableError(
+                f"{file}{'' if alone else f', line {i}'}: {error!r}",
+                "expected a record of a run",
+                f"remove {'it' if alone else 'this line'}: the run is then made again",
+            ) from error
+    return found
 
 
 def is_recorded(file: Path) -> bool:
