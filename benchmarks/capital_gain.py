@@ -21,7 +21,7 @@ import numpy as np
 from evenly.metrics import GROUPS
 from evenly.paper.agreement import counted, published_cells
 from evenly.paper.datasets import DataSet, load_dataset
-from evenly.paper.sweep import read_records
+from evenly.paper.records import read_records
 from evenly.scaling import METHODS
 
 RUNS = Path(__file__).parents[1] / "docs" / "results" / "paper_runs.jsonl"

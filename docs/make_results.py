@@ -18,7 +18,7 @@ from evenly.files import write_bytes, write_text
 from evenly.metrics import GROUPS
 from evenly.paper import figures, measures, tables
 from evenly.paper.agreement import comparable, number
-from evenly.paper.sweep import read_records
+from evenly.paper.records import read_records
 
 RESULTS = Path(__file__).parent / "results"
 RUNS = RESULTS / "paper_runs.jsonl"

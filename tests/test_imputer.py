@@ -34,8 +34,8 @@ from evenly import (
     TableError,
     imputation_error,
 )
+from evenly.budget import auto_epochs
 from evenly.features import arrange, describe
-from evenly.imputer import auto_epochs
 from evenly.models import MODELS
 from evenly.models import bbvi as loop
 from evenly.scaling import METHODS

@@ -459,6 +459,18 @@ def test_absent_records_end_in_one_line(command, tmp_path):
     assert_one_line(evenly(command, gone), f"got {gone}, but expected a folder or a file of records.")
 
 
+def test_without_a_place_the_folder_of_runs_is_read(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert_one_line(evenly("tables"), "got no RECORDS, and no folder paper_runs here, but expected one of them. Hint:")
+    assert_one_line(evenly("figures"), "got no RECORDS, and no folder paper_runs here, but expected one of them. Hint:")
+    (tmp_path / "paper_runs").mkdir()
+    for i, record in enumerate(RECORDS):
+        (tmp_path / "paper_runs" / f"{i}.json").write_text(json.dumps(record) + "\n")
+    done = evenly("tables")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == render(RECORDS)
+
+
 def test_an_empty_folder_ends_in_one_line(tmp_path):
     assert_one_line(evenly("tables", tmp_path), "got no records, but expected some of finished runs.")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 from pathlib import Path
 
-from evenly.paper.sweep import Run, read_records
+from evenly.paper.records import Run, read_records
 
 DOCS = Path(__file__).parents[1] / "docs"
 

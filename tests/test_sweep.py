@@ -6,6 +6,7 @@ import dataclasses
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -24,12 +25,13 @@ pytest.importorskip("polars")
 
 import evenly
 from evenly import Imputer, MissingExtraError, TableError, cli
-from evenly.paper import sweep
-from evenly.paper.datasets import DataSet, as_table, hidden_mask, schema, synthetic
-from evenly.paper.originals import ORIGINS
-from evenly.paper.sweep import Run, pack, perform_and_record, plan, project, read_records, tell, to_text
+from evenly.paper import records, sweep
+from evenly.paper.datasets import QUICK, DataSet, as_table, hidden_mask, schema, synthetic
+from evenly.paper.grid import plan
+from evenly.paper.records import Run, pack, project, read_records, tell, to_text
+from evenly.paper.sweep import perform_and_record
 
-TINY = Run(sweep.QUICK, 20, 1, "mixture", "lip-bern", 3, 25)
+TINY = Run(QUICK, 20, 1, "mixture", "lip-bern", 3, 25)
 """The run that is really performed, here and in other processes: to compile it takes longest."""
 CLI = "from evenly.cli import main; import sys; sys.argv[0] = 'evenly'; main()"
 
@@ -45,7 +47,8 @@ def perform(run, data):
     if run.method == os.environ.get("SWEEP_FAIL"):
         raise ValueError("as it was told")
     seconds = {"fit": 0.5 * run.epochs, "predict": 0.0}
-    return {"run": vars(run), "seconds": seconds, "honest": [run.mask / 7], "mean_or_mode": [1.0]}
+    from evenly.paper.records import heading
+    return {**heading(run), "seconds": seconds, "honest": [run.mask / 7], "mean_or_mode": [1.0]}
 
 class AfterImport:
     def find_spec(self, name, path=None, target=None):
@@ -169,7 +172,7 @@ def written(out: Path) -> dict[str, bytes]:
 
 
 def some_runs(n: int, **changes: Any) -> list[Run]:
-    run = Run(sweep.QUICK, 20, 1, "mixture", "std-none", 0, 2)
+    run = Run(QUICK, 20, 1, "mixture", "std-none", 0, 2)
     return [dataclasses.replace(run, mask=mask, **changes) for mask in range(1, n + 1)]
 
 
@@ -202,7 +205,7 @@ def test_killed_five_times_it_loses_and_repeats_nothing(cheap, command):
     now = contents(cheap.out)
     assert kept.items() <= now.items()
     assert len(now) == 84
-    planned = plan({sweep.QUICK: synthetic()}, percents=[20], masks=range(1, 13), models=["mixture"])
+    planned = plan([QUICK], percents=[20], masks=range(1, 13), models=["mixture"])
     assert len(planned) == 84
     runs = {Run(**one["run"]) for one in read_records(cheap.out)}
     assert {(run.mask, run.method) for run in runs} == {(run.mask, run.method) for run in planned}
@@ -241,7 +244,7 @@ def test_a_file_that_a_kill_left_half_written_is_no_record(cheap):
     (cheap.out / f".{run.name}.json.abc123").write_text('{"run":{"data')
     (cheap.out / "claims").mkdir()
     (cheap.out / "claims" / run.name).touch()
-    assert [one["run"]["mask"] for one in sweep.sweep([run, other], cheap.out)] == [1, 2]
+    assert [one.mask for one, record in sweep.sweep([run, other], cheap.out) if record] == [1, 2]
     assert len(read_records(cheap.out)) == 2
     assert list((cheap.out / "claims").iterdir()) == []
 
@@ -303,6 +306,48 @@ def test_two_sweeps_share_the_runs(cheap, monkeypatch):
     assert len(contents(cheap.out)) == 56
     assert set(Counter(cheap.begun()).values()) == {1}
     assert len(cheap.begun()) == 56
+
+
+def test_runs_of_another_process_are_told_and_not_waited_for(cheap, command, monkeypatch):
+    options = ("--quick", "--model", "mixture", "--masks", "1-2", "--method", "std-none", "--method", "lip-none")
+    one, two, three, four = plan(
+        [QUICK], percents=[20], masks=[1, 2], models=["mixture"], methods=["std-none", "lip-none"], epochs_fraction=0.02
+    )
+    perform = sweep.perform
+
+    def meanwhile(run: Run, data: DataSet) -> dict[str, Any]:
+        """While the first one is performed, another process finishes the second one."""
+        assert run != two
+        if run == one:
+            (cheap.out / f"{two.name}.json").write_text(to_text({**perform(two, data)}) + "\n")
+        return perform(run, data)
+
+    monkeypatch.setattr(sweep, "perform", meanwhile)
+    with sweep.claimed(cheap.out / "claims" / three.name):
+        printed = command("run", *options, "--out", cheap.out).stdout
+    assert sorted(cheap.begun()) == sorted(run.name for run in (one, two, four))
+    assert "1 runs were made by another process meanwhile\n1 runs are with another process\n" in printed
+    assert "2/4" in printed
+    assert "another process" not in command("run", *options, "--out", cheap.out).stdout
+
+
+def test_the_bar_goes_by_the_time_of_the_runs(cheap, command, monkeypatch):
+    """Two runs, of which the first is projected to take a tenth of the second: it is not half of the work."""
+    monkeypatch.setenv("FORCE_COLOR", "1")  # or only the last state is printed
+    monkeypatch.setenv("SWEEP_SLEEP", "1")
+    run = dataclasses.replace(some_runs(1)[0], mask=9)
+    known = cheap.out.parent / "known.jsonl"
+    times = {"std-none": 10.0, "lip-none": 100.0}
+    records = [
+        made_up(dataclasses.replace(run, method=one), seconds={"fit": s, "predict": 0}) for one, s in times.items()
+    ]
+    known.write_text("".join(to_text(one) + "\n" for one in records))
+    options = ("--method", "std-none", "--method", "lip-none", "--known", known, "--out", cheap.out)
+    printed = command("run", "--quick", "--model", "mixture", *options).stdout
+    left = [int(one) for one in re.findall(r"1/2 some (\d+) s left", printed)]
+    assert left
+    assert min(left) >= 9  # ten times what the first one took, at least a second
+    assert "2/2" in printed
 
 
 def test_several_threads_share_the_runs(cheap, monkeypatch):
@@ -372,15 +417,60 @@ def test_a_failing_run_is_recorded_and_does_not_stop_the_others(cheap, monkeypat
     failed = [one for one in read_records(cheap.out) if "failed" in one]
     assert [one["failed"] for one in failed] == ["ValueError: as it was told"]
     assert failed[0]["versions"]["evenly"] == evenly.__version__
-    # It would fail again; whoever wants to try removes the record.
-    begun = cheap.begun()
-    command("run", *options)
+    # It would fail again, unless something else has changed.
+    begun, kept = cheap.begun(), contents(cheap.out)
+    assert "as it was told; --retry-failed tries again" in command("run", *options).stdout
+    command("run", *options, "--retry-failed", "--plan")
     assert cheap.begun() == begun
-    monkeypatch.delenv("SWEEP_FAIL")
-    (cheap.out / f"{Run(**failed[0]['run']).name}.json").unlink()
-    command("run", *options)
+    assert contents(cheap.out) == kept
+    command("run", *options, "--retry-failed")
     assert cheap.begun() == [*begun, Run(**failed[0]["run"]).name]
+    assert [one for one in read_records(cheap.out) if "failed" in one] == failed
+    monkeypatch.delenv("SWEEP_FAIL")
+    assert " 6 of them are finished" in " ".join(command("run", *options, "--retry-failed").stdout.split())
+    assert cheap.begun() == [*begun, *[Run(**failed[0]["run"]).name] * 2]
     assert not any("failed" in one for one in read_records(cheap.out))
+
+
+def test_a_packed_failure_is_tried_again_too(cheap, command, tmp_path):
+    run = dataclasses.replace(some_runs(1)[0], epochs=60)
+    packed = tmp_path / "packed.jsonl"
+    packed.write_text(to_text(made_up(run, failed="ValueError: no")) + "\n")
+    options = ("--quick", "--model", "mixture", "--method", "std-none", "--out", cheap.out, "--known", packed)
+    command("run", *options)
+    assert cheap.begun() == []
+    command("run", *options, "--retry-failed")
+    assert cheap.begun() == [run.name]
+    # What is finished is not hidden by the failure that is still there.
+    assert not any("failed" in one for one in read_records(packed, cheap.out))
+
+
+def test_a_failure_that_another_process_is_at_is_left_to_it(tmp_path):
+    run = some_runs(1)[0]
+    file = tmp_path / f"{run.name}.json"
+    file.write_text(to_text(made_up(run, failed="ValueError: no")) + "\n")
+    with sweep.claimed(tmp_path / "claims" / run.name) as mine:
+        assert mine
+        sweep.forget_failed([run], tmp_path)
+        assert file.exists()
+    sweep.forget_failed([run], tmp_path)
+    assert not file.exists()
+
+
+def test_runs_of_another_revision_are_made_again(cheap, monkeypatch, command):
+    options = ("--quick", "--model", "mixture", "--method", "std-none", "--masks", "1-2", "--out", cheap.out)
+    command("run", *options)
+    first = cheap.begun()
+    assert len(first) == 2
+    monkeypatch.setattr(records, "REVISION", 2)
+    done = command("run", *options)
+    assert "the records of 2 runs are of revision 1 and not counted" in done.stderr
+    assert " 0 of them are finished" in " ".join(done.stdout.split())
+    assert cheap.begun() == first * 2
+    assert [one["revision"] for one in read_records(cheap.out)] == [2, 2]
+    done = command("run", *options)
+    assert done.stderr == ""
+    assert cheap.begun() == first * 2
 
 
 def test_a_machine_without_the_data_set_is_no_failure_of_the_run(tmp_path):
@@ -404,20 +494,8 @@ PAPER = {
 EPOCHS = {"adult": 400, "breast": 3000, "credit": 400, "letter": 400, "spam": 2000, "wine": 2000}
 
 
-def empty(name: str) -> DataSet:
-    """The data set without its numbers: kinds and size are all that a plan asks for."""
-    origin = ORIGINS[name]
-    kinds: dict[str, Any] = {column: declared.partition(" ")[0] for column, declared in origin.columns.items()}
-    return DataSet(name, list(kinds), np.zeros((origin.n_rows, len(kinds))), kinds, {}, {})
-
-
-@pytest.fixture(scope="module")
-def grid() -> dict[str, DataSet]:
-    return {name: empty(name) for name in PAPER}
-
-
-def test_the_plan_is_the_papers_grid(grid):
-    runs = plan(grid)
+def test_the_plan_is_the_papers_grid():
+    runs = plan(PAPER)
     cells = {(run.percent, run.dataset, run.model, run.method) for run in runs}
     assert len(cells) == 297  # the paper's tables have as many combinations
     assert len(runs) == len({run.name for run in runs}) == 2970  # ten masks each
@@ -427,10 +505,9 @@ def test_the_plan_is_the_papers_grid(grid):
         assert {run.model for run in own} == {"mixture", "factorization", "vae"}
         assert {run.percent for run in own} == {10, 20, 50}
         assert {run.epochs for run in own} == {EPOCHS[name]}
-        assert sweep.N_ROWS[name] == ORIGINS[name].n_rows
 
 
-def test_the_plan_is_that_of_the_published_cells(data_directory, grid):
+def test_the_plan_is_that_of_the_published_cells(data_directory):
     import csv
 
     file = data_directory.parent / "paper" / "tables.csv"
@@ -440,31 +517,25 @@ def test_the_plan_is_that_of_the_published_cells(data_directory, grid):
         published = {
             (int(row["missing_percent"]), row["dataset"], row["model"], row["method"]) for row in csv.DictReader(rows)
         }
-    assert {(run.percent, run.dataset, run.model, run.method) for run in plan(grid)} == published
+    assert {(run.percent, run.dataset, run.model, run.method) for run in plan(PAPER)} == published
 
 
-def test_first_masks_come_first(grid):
-    masks = [run.mask for run in plan(grid)]
+def test_first_masks_come_first():
+    masks = [run.mask for run in plan(PAPER)]
     assert masks == sorted(masks)
-    first = plan(grid)[:297]
+    first = plan(PAPER)[:297]
     assert len({(run.percent, run.dataset, run.model, run.method) for run in first}) == 297
 
 
-def test_the_plan_is_what_is_asked_for(grid):
-    asked = plan(grid, percents=[50], masks=[2, 4], models=["vae"], methods=["lip-bern", "std-none"], seeds=[3, 5])
+def test_the_plan_is_what_is_asked_for():
+    asked = plan(PAPER, percents=[50], masks=[2, 4], models=["vae"], methods=["lip-bern", "std-none"], seeds=[3, 5])
     assert len(asked) == (6 + 3) * 2 * 2  # the Bernoulli trick applies to three data sets
     assert {(run.percent, run.model) for run in asked} == {(50, "vae")}
     assert {run.mask for run in asked} == {2, 4}
     assert {run.seed for run in asked} == {3, 5}
-    assert {run.epochs for run in plan(grid, epochs_fraction=0.1)} == {40, 200, 300}
-    assert {run.epochs for run in plan(grid, epochs_fraction=1e-9)} == {1}
-    assert len(plan(grid, masks=[1, 1], models=["vae", "vae"])) == 99  # nothing twice
-
-
-def test_as_many_masks_as_are_given(grid):
-    given = dataclasses.replace(grid["breast"], masks={20: np.zeros((3, 699, 10), bool)})
-    runs = plan({"breast": given}, models=["vae"], methods=["std-none"])
-    assert Counter(run.percent for run in runs) == {10: 10, 20: 3, 50: 10}
+    assert {run.epochs for run in plan(PAPER, epochs_fraction=0.1)} == {40, 200, 300}
+    assert {run.epochs for run in plan(PAPER, epochs_fraction=1e-9)} == {1}
+    assert len(plan(PAPER, masks=[1, 1], models=["vae", "vae"])) == 99  # nothing twice
 
 
 @pytest.mark.parametrize(
@@ -479,12 +550,12 @@ def test_as_many_masks_as_are_given(grid):
         ({"epochs_fraction": float("nan")}, "fraction of nan"),
     ],
 )
-def test_a_plan_of_nothing_is_refused(settings, says, grid):
+def test_a_plan_of_nothing_is_refused(settings, says):
     with pytest.raises(TableError, match=says):
-        plan(grid, **settings)
+        plan(PAPER, **settings)
 
 
-def test_time_is_projected_from_the_records_most_alike(grid):
+def test_time_is_projected_from_the_records_most_alike():
     vae = Run("breast", 20, 1, "vae", "std-none", 0, 3000)
 
     def took(seconds: float, **changes: Any) -> dict[str, Any]:
@@ -503,21 +574,45 @@ def test_time_is_projected_from_the_records_most_alike(grid):
     assert seconds[alike] == pytest.approx(3000 * 0.1 + 9)  # 0.1, 0.2 and 0.6
     assert seconds[rows] == pytest.approx((400 * 0.1 + 9) * 32561 / 699)
     assert seconds[none] is None
+    usual = project([whole, alike, rows, none], records, median=True)
+    assert usual[whole] == pytest.approx(3000 * 0.15 + 9)
+    assert usual[alike] == pytest.approx(3000 * 0.2 + 9)
+    assert usual[rows] == pytest.approx((400 * 0.2 + 9) * 32561 / 699)
+    assert usual[none] is None
+
+
+def test_records_of_a_data_set_of_ones_own_tell_nothing_of_others():
+    own, other = some_runs(1, dataset="mine")[0], some_runs(1)[0]
+    record = made_up(own, seconds={"fit": 8.0, "predict": 1.0})
+    assert project([own, other], [record]) == {own: 9.0, other: None}
 
 
 def test_the_plan_is_printed_and_nothing_runs(cheap, command):
-    done = Run(sweep.QUICK, 20, 1, "mixture", "std-none", 0, 60)
+    done = Run(QUICK, 20, 1, "mixture", "std-none", 0, 60)
     record = made_up(done, seconds={"fit": 30.0, "predict": 1.0})
     cheap.out.mkdir()
     (cheap.out / f"{done.name}.json").write_text(to_text(record) + "\n")
     printed = command("run", "--quick", "--model", "mixture", "--masks", "1-2", "--plan", "--out", cheap.out).stdout
     # 31 s each, by the one that is there.
-    said = "14 runs of some 7 min, one after the other, by the times recorded: 1 of them are finished, the others take"
-    assert f"{said} some 7 min." in " ".join(printed.split())
+    times = "some 7 min by the quickest recorded times, 7 min by the median ones"
+    said = f"14 runs take {times}, one after the other. 1 of them are finished; the other 13 take {times}."
+    assert said in " ".join(printed.split())
     both = command("run", "--quick", "--model", "mixture", "--model", "vae", "--plan", "--out", cheap.out).stdout
-    assert "14 runs of some 4 min, and 7 runs of models without a record" in " ".join(both.split())
+    assert "4 min by the median ones, and 7 of them an unknown time, one after the other." in " ".join(both.split())
+    none = command("run", "--quick", "--model", "vae", "--plan", "--out", cheap.out).stdout
+    assert "7 runs take an unknown time (no record of such a run), one after the other." in " ".join(none.split())
+    assert " 0 s" not in none
     assert cheap.begun() == []
     assert list(contents(cheap.out)) == [f"{done.name}.json"]
+
+
+def test_the_plan_reads_no_data_set(command, tmp_path, monkeypatch):
+    monkeypatch.setenv("EVENLY_DATA", str(tmp_path / "nowhere"))
+    done = command("run", "--plan", "--data", tmp_path / "nowhere either", "--out", tmp_path / "runs")
+    assert done.returncode == 0
+    assert done.stdout.startswith("2970 runs take an unknown time")
+    assert_one_line(command("run", "--out", tmp_path / "runs"), f"got the folder {tmp_path / 'nowhere'}, but there is")
+    assert not (tmp_path / "runs").exists()
 
 
 # --- a record -------------------------------------------------------------------------------------------------
@@ -538,6 +633,7 @@ def record(performed: dict[str, Any]) -> dict[str, Any]:
 def test_a_record_has_what_the_tables_and_figures_need(record, tmp_path):
     data = synthetic()
     assert Run(**record["run"]) == TINY
+    assert record["revision"] == records.REVISION
     assert record["columns"] == data.columns
     assert record["kinds"] == list(data.kinds.values())
     for name in ("honest", "as_published", "mean_or_mode", "log_likelihood"):
@@ -642,15 +738,15 @@ def test_packed_runs_are_not_repeated(cheap, tmp_path, command):
     assert sorted(contents(elsewhere)) == sorted(f"{name}.json" for name in new)
 
 
-def test_packing_sorts_drops_failures_and_repeats_nothing(tmp_path):
+def test_packing_sorts_keeps_failures_and_repeats_nothing(tmp_path):
     one, two, three = some_runs(3)
     (tmp_path / "a").mkdir()
     for run, content in ((two, {"x": 0.1234567}), (one, {"x": None}), (three, {"failed": "ValueError: no"})):
         (tmp_path / "a" / f"{run.name}.json").write_text(json.dumps(made_up(run, **content)) + "\n")
-    assert pack(tmp_path / "p.jsonl", tmp_path / "a") == 2
+    assert len(pack(tmp_path / "p.jsonl", tmp_path / "a")) == 3
     first = (tmp_path / "p.jsonl").read_bytes()
-    assert [json.loads(line)["x"] for line in first.splitlines()] == [None, 0.123457]
-    assert pack(tmp_path / "q.jsonl", tmp_path / "p.jsonl", tmp_path / "a") == 2  # of equal runs the first counts
+    assert [json.loads(line).get("x", "failed") for line in first.splitlines()] == [None, 0.123457, "failed"]
+    assert len(pack(tmp_path / "q.jsonl", tmp_path / "p.jsonl", tmp_path / "a")) == 3  # of equal runs the first counts
     assert (tmp_path / "q.jsonl").read_bytes() == first
 
 
@@ -687,8 +783,11 @@ GOOD = to_text(made_up(some_runs(1)[0]))
 def test_a_damaged_file_is_named(content, tmp_path):
     file = tmp_path / "a.json"
     file.write_bytes(content)
+    where, what = (", line 2", "this line") if content.startswith(GOOD.encode()) else ("", "it")
     for place in (tmp_path, file):
-        with pytest.raises(TableError, match=r"a\.json: .*expected records of runs\. Hint: remove it") as raised:
+        with pytest.raises(
+            TableError, match=rf"a\.json{where}: .*expected a record of a run\. Hint: remove {what}: "
+        ) as raised:
             read_records(place)
         assert "\n" not in str(raised.value)
 
@@ -698,7 +797,8 @@ def test_a_finished_record_counts_before_a_failed_one_of_the_same_run(tmp_path):
     for name, record in (("a", made_up(run, failed="ValueError")), ("b", made_up(run))):
         (tmp_path / f"{name}.jsonl").write_text(to_text(record) + "\n")
     for places in (("a", "b"), ("b", "a")):
-        assert pack(tmp_path / "all.jsonl", *(tmp_path / f"{name}.jsonl" for name in places)) == 1
+        packed = pack(tmp_path / "all.jsonl", *(tmp_path / f"{name}.jsonl" for name in places))
+        assert packed == read_records(tmp_path / "all.jsonl") == [made_up(run)]
 
 
 def test_what_is_not_there_is_named(tmp_path):
@@ -730,8 +830,9 @@ def test_a_dask_cluster_performs_every_run_once(cluster, cheap, tmp_path, monkey
     assert len(list(sweep.sweep(runs, tmp_path / "alone"))) == 12
     cheap.log.unlink()
     monkeypatch.chdir(tmp_path)  # the workers were started elsewhere
-    records = list(sweep.sweep(runs, "runs", backend="dask"))
-    assert sorted(Run(**one["run"]) for one in records) == runs
+    done = list(sweep.sweep(runs, "runs", backend="dask"))
+    assert sorted(run for run, _ in done) == runs
+    assert all(record is not None and Run(**record["run"]) == run for run, record in done)
     assert sorted(cheap.begun()) == sorted(run.name for run in runs)
     assert written(cheap.out) == written(tmp_path / "alone")
     assert list(sweep.sweep(runs, "runs", backend="dask")) == []
@@ -739,13 +840,13 @@ def test_a_dask_cluster_performs_every_run_once(cluster, cheap, tmp_path, monkey
     assert len(list(sweep.sweep(more, tmp_path / "alone"))) == 24
     cheap.log.unlink()
     found = []
-    for i, record in enumerate(sweep.sweep(more, "runs", backend="dask")):
-        found.append(record)
+    for i, (run, record) in enumerate(sweep.sweep(more, "runs", backend="dask")):
+        found.append((run, record))
         if i == 2:
             os.kill(next(iter(cluster.run(os.getpid).values())), signal.SIGKILL)
+    assert sorted(run for run, _ in found) == more
     # A record that was written, but not yet handed over, is not told of.
-    told = [Run(**one["run"]) for one in found]
-    assert len(told) == len(set(told)) >= 24 - 2
+    assert sum(record is not None for _, record in found) >= 24 - 2
     assert {Run(**one["run"]) for one in read_records("runs")} == {*runs, *more}
     assert written(cheap.out) == written(tmp_path / "alone")
     begun = Counter(cheap.begun())

@@ -32,10 +32,14 @@ Booleans = npt.NDArray[np.bool_]
 Name = Literal["adult", "breast", "credit", "letter", "spam", "wine"]
 NAMES: tuple[Name, ...] = get_args(Name)
 
+QUICK = "synthetic"
+"""The data set of quick runs, for readers without the data."""
+N_ROWS = {name: origin.n_rows for name, origin in ORIGINS.items()} | {QUICK: 700}
+"""Known without reading them."""
 PERCENTS = (10, 20, 50)
 """The shares of hidden cells in the paper."""
-N_GENERATED = 10
-"""Runs of the paper for each share; as many masks are generated where none are given."""
+N_MASKS = 10
+"""Runs of the paper for each share; a mask that is not given with the data set is generated."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,11 +81,6 @@ class DataSet:
 
 
 # --- what is hidden -----------------------------------------------------------------------------------------------
-
-
-def n_masks(data: DataSet, percent: int) -> int:
-    """Return how many masks are given for a share of hidden cells; ten where they are generated."""
-    return len(data.masks[percent]) if percent in data.masks else N_GENERATED
 
 
 def hidden_mask(data: DataSet, percent: int, run: int, seed: int = 0) -> Booleans:
@@ -316,7 +315,7 @@ def _data_text(columns: Iterable[str], values: Floats) -> str:
 # --- without any file -----------------------------------------------------------------------------------------
 
 
-def synthetic(n_rows: int = 700, seed: int = 0) -> DataSet:
+def synthetic(n_rows: int = N_ROWS[QUICK], seed: int = 0) -> DataSet:
     """Return a made-up table of the size of breast, with columns of several kinds that can be told from each other.
 
     Two hidden factors decide each row, up to noise. One cell in fifty of `amount_3` is really missing.
@@ -354,3 +353,19 @@ def synthetic(n_rows: int = 700, seed: int = 0) -> DataSet:
     return DataSet(
         "synthetic", list(columns), values, *declared_kinds(declared), first_codes, source=f"made up, seed {seed}"
     )
+
+
+def kinds_of(name: str) -> dict[str, Kind]:
+    """Return the declared kinds of a data set's columns, without reading it.
+
+    Examples
+    --------
+    >>> kinds_of("wine")["quality"], kinds_of("synthetic")["answer"]
+    ('count', 'binary')
+    """
+    return synthetic().kinds if name == QUICK else declared_kinds(ORIGINS[name].columns)[0]
+
+
+def load(name: str, folder: str | Path | None = None) -> DataSet:
+    """Return a data set of the paper, or the synthetic one."""
+    return synthetic() if name == QUICK else load_dataset(name, folder)

@@ -15,8 +15,8 @@ from evenly._support import TableError, require
 from evenly.files import write_bytes
 from evenly.likelihoods import GAMMA
 from evenly.metrics import GROUPS, PROTOCOLS
-from evenly.models import MODELS
 from evenly.paper.agreement import comparable
+from evenly.paper.grid import MODELS
 from evenly.paper.measures import (
     Record,
     at_one_percent,

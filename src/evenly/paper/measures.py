@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from evenly.metrics import GROUPS, ratio_to_baseline
-from evenly.models import MODELS
 from evenly.paper.datasets import NAMES
+from evenly.paper.grid import MODELS
 from evenly.scaling import METHODS
 from evenly.tables import Floats
 

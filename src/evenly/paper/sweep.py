@@ -1,18 +1,16 @@
-"""The paper's experiments as a grid of runs: each one leaves one record, and a sweep that was killed goes on."""
+"""The paper's runs, performed: each one leaves one record, and a sweep that was killed goes on."""
 
 from __future__ import annotations
 
 import fcntl
-import json
 import os
 import platform
 import signal
 import threading
 import time
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -23,115 +21,18 @@ from evenly._support import EvenlyError, TableError, require
 from evenly._version import __version__
 from evenly.cells import encode
 from evenly.files import write_text
-from evenly.imputer import Imputer, auto_epochs
+from evenly.imputer import Imputer
 from evenly.metrics import baseline_errors, column_errors, log_likelihood
-from evenly.models import PAPERS
-from evenly.paper.datasets import (
-    PERCENTS,
-    DataSet,
-    as_table,
-    hidden_mask,
-    load_dataset,
-    n_masks,
-    schema,
-    synthetic,
-)
+from evenly.paper.datasets import DataSet, as_table, hidden_mask, load, schema
+from evenly.paper.records import Run, has_failed, heading, is_recorded, to_text
 from evenly.recover import draw_column
-from evenly.scaling import METHODS
 from evenly.schema import Column
 from evenly.tables import Floats, open_table
 
-QUICK = "synthetic"
-"""The data set of quick runs, for readers without the data."""
 N_POINTS = 10
 """Points of a training at which the history is recorded."""
 N_BINS = 20
 """Bars of the recorded histograms."""
-N_ROWS = {"adult": 32561, "breast": 699, "credit": 30000, "letter": 20000, "spam": 4601, "wine": 6497, QUICK: 700}
-
-
-@dataclass(frozen=True, order=True)
-class Run:
-    """One cell of the grid: which table, which of its cells are hidden, and what is trained on the others."""
-
-    dataset: str
-    percent: int
-    mask: int
-    model: str
-    method: str
-    seed: int
-    epochs: int
-
-    @property
-    def name(self) -> str:
-        """A name that no other run has: that of its record's file."""
-        return "_".join(map(str, (*asdict(self).values(),)))
-
-
-def methods_for(kinds: Iterable[str]) -> list[str]:
-    """Return the methods that apply to a table with columns of these kinds, as in the paper's tables.
-
-    Without a continuous column nothing but standardization is left to tell apart; without one of more than two classes
-    the Bernoulli trick changes nothing.
-
-    Examples
-    --------
-    >>> methods_for(["count", "binary"])
-    ['std-none', 'std-gamma', 'lip-gamma']
-    >>> methods_for(["count", "categorical"])
-    ['std-none', 'lip-bern', 'std-gamma', 'lip-gamma']
-    """
-    kinds = set(kinds)
-    continuous, classes = kinds & {"real", "positive"}, kinds & {"categorical", "ordinal"}
-    applies = {
-        "max-none": bool(continuous),
-        "iqr-none": bool(continuous),
-        "lip-none": bool(continuous),
-        "lip-bern": bool(classes),
-    }
-    return [method for method in METHODS if applies.get(method, True)]
-
-
-def plan(
-    data: Mapping[str, DataSet],
-    *,
-    percents: Sequence[int] = PERCENTS,
-    masks: Sequence[int] | None = None,
-    models: Sequence[str] = PAPERS,
-    methods: Sequence[str] | None = None,
-    seeds: Sequence[int] = (0,),
-    epochs_fraction: float = 1.0,
-) -> list[Run]:
-    """Return the runs of a grid, first masks first.
-
-    Parameters
-    ----------
-    masks : sequence of int, optional
-        Which masks, from 1; by default all that are given, or ten generated ones.
-    methods : sequence of str, optional
-        By default all that apply to a data set.
-    epochs_fraction : float
-        Share of the paper's epochs.
-    """
-    if not 0 < epochs_fraction < np.inf:
-        raise TableError(f"an epochs fraction of {epochs_fraction}", "expected a positive number")
-    if masks is not None and (not masks or min(masks) < 1):
-        raise TableError(f"the masks {list(masks)}", "expected one or more numbers from 1")
-    if not seeds or not 0 <= min(seeds) <= max(seeds) < 2**32:
-        raise TableError(f"the seeds {list(seeds)}", "expected one or more whole numbers from 0 to 4294967295")
-    runs = []
-    for name, table in data.items():
-        epochs = max(1, round(auto_epochs(len(table.values), 1024, True) * epochs_fraction))
-        fitting = [one for one in methods_for(table.kinds.values()) if methods is None or one in methods]
-        for percent in percents:
-            for mask in masks or range(1, n_masks(table, percent) + 1):
-                runs += [
-                    Run(name, percent, mask, model, method, seed, epochs)
-                    for model in models
-                    for method in fitting
-                    for seed in seeds
-                ]
-    return sorted(dict.fromkeys(runs), key=lambda run: run.mask)
 
 
 # --- one run ----------------------------------------------------------------------------------------------------
@@ -166,7 +67,7 @@ def perform(run: Run, data: DataSet) -> dict[str, Any]:
     curves = np.array([imputer.history_["log_likelihood"][name] for name in modelled])
     at = np.maximum(watched.epochs[1:] - 1, 0)
     return {
-        "run": asdict(run),
+        **heading(run),
         "versions": _versions(),
         "seconds": {"fit": fitted - begun, "predict": done - fitted},
         "columns": names,
@@ -235,59 +136,7 @@ def _marginals(imputer: Imputer, found: Mapping[str, Any], truth: Floats, run: R
     return drawn
 
 
-# --- records ----------------------------------------------------------------------------------------------------
-
-
-def to_text(record: Mapping[str, Any]) -> str:
-    """Return a record as one line of JSON; numbers keep six digits, and what is no number is null."""
-    return json.dumps(_plain(record), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {str(key): _plain(one) for key, one in value.items()}
-    if isinstance(value, np.ndarray):
-        return _plain(value.tolist())
-    if isinstance(value, (list, tuple)):
-        return [_plain(one) for one in value]
-    if isinstance(value, (float, np.floating)):
-        return float(f"{value:.6g}") if np.isfinite(value) else None
-    return int(value) if isinstance(value, np.integer) else value
-
-
-def read_records(*places: str | Path) -> list[dict[str, Any]]:
-    """Read records from folders of single ones and from files with one a line; of equal runs the first finished one."""
-    found: dict[str, dict[str, Any]] = {}
-    for place in map(Path, places):
-        if not place.exists():
-            raise TableError(f"{place}", "expected a folder or a file of records", "run `evenly paper run` first")
-        files = sorted(place.glob("*.json")) if place.is_dir() else [place]
-        for file in files:
-            try:
-                # Not splitlines: JSON texts may hold characters that it takes for the end of a line.
-                lines = file.read_bytes().decode("utf-8").removesuffix("\n").split("\n")
-                for record in map(json.loads, lines):
-                    name = Run(**record["run"]).name
-                    if name not in found or ("failed" in found[name] and "failed" not in record):
-                        found[name] = record
-            except (OSError, ValueError, KeyError, TypeError) as error:
-                raise TableError(
-                    f"{file}: {error!r}", "expected records of runs", "remove it: its runs are then performed again"
-                ) from error
-    return list(found.values())
-
-
-def pack(out: str | Path, *places: str | Path) -> int:
-    """Write all finished records to one compact file; returns how many."""
-    records = [one for one in read_records(*places) if "failed" not in one]
-    if not records:
-        raise TableError("no record of a finished run", "expected some", "run `evenly paper run` first")
-    records.sort(key=lambda one: Run(**one["run"]))
-    try:
-        write_text(out, "".join(to_text(one) + "\n" for one in records))
-    except OSError as error:
-        raise TableError(f"{out}", f"expected a file that can be written to ({error.strerror})") from None
-    return len(records)
+# --- one record each --------------------------------------------------------------------------------------------
 
 
 @contextmanager
@@ -313,19 +162,33 @@ def claimed(path: Path) -> Iterator[bool]:
 def perform_and_record(run: Run, out: str | Path, folder: str | Path | None = None) -> dict[str, Any] | None:
     """Perform a run and write its record, unless it is there or another process is at it; returns what is new."""
     file = Path(out) / f"{run.name}.json"
-    if file.exists():
+    if is_recorded(file):
         return None
     with claimed(Path(out) / "claims" / run.name) as mine:
-        if not mine or file.exists():
+        if not mine or is_recorded(file):
             return None
         data = load(run.dataset, folder)  # a machine without the data is no result of the run
         try:
             with uninterrupted():
                 record = perform(run, data)
         except Exception as error:  # the others go on; the reason stands in the record
-            record = {"run": asdict(run), "versions": _versions(), "failed": f"{type(error).__name__}: {error}"}
+            record = {**heading(run), "versions": _versions(), "failed": f"{type(error).__name__}: {error}"}
         write_text(file, to_text(record) + "\n")
         return record
+
+
+def _attempt(run: Run, out: Path, folder: Path | None) -> tuple[Run, dict[str, Any] | None]:
+    return run, perform_and_record(run, out, folder)
+
+
+def forget_failed(runs: Sequence[Run], out: Path) -> None:
+    """Remove the records of runs that failed, so that they are made again; not while another process is at one."""
+    for run in runs:
+        file = out / f"{run.name}.json"
+        if has_failed(file):
+            with claimed(out / "claims" / run.name) as mine:
+                if mine and has_failed(file):
+                    file.unlink()
 
 
 @contextmanager
@@ -351,11 +214,6 @@ def uninterrupted() -> Iterator[None]:
         raise KeyboardInterrupt
 
 
-def load(name: str, folder: str | Path | None = None) -> DataSet:
-    """Return a data set of the paper, or the synthetic one."""
-    return synthetic() if name == QUICK else load_dataset(name, folder)
-
-
 def sweep(
     runs: Sequence[Run],
     out: str | Path,
@@ -363,10 +221,12 @@ def sweep(
     folder: str | Path | None = None,
     jobs: int = 1,
     backend: str | None = None,
-) -> Iterator[dict[str, Any]]:
-    """Perform runs, as many at a time as there are jobs; yields each new record as it comes.
+    retry_failed: bool = False,
+) -> Iterator[tuple[Run, dict[str, Any] | None]]:
+    """Perform runs, as many at a time as there are jobs; yields each with its new record as it comes.
 
-    A run that failed before has a record that says so, and is not tried again.
+    None stands for the record of a run that another process is at, or has finished meanwhile.
+    A run that failed before has a record that says so, and is not tried again unless `retry_failed`.
 
     Parameters
     ----------
@@ -383,12 +243,14 @@ def sweep(
         (out / "claims").mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise TableError(f"the folder {out}", f"expected one that can be written to ({error.strerror})") from None
-    left = [run for run in runs if not (out / f"{run.name}.json").exists()]
+    if retry_failed:
+        forget_failed(runs, out)
+    left = [run for run in runs if not is_recorded(out / f"{run.name}.json")]
     with _cluster(backend), joblib.parallel_config(backend) if backend else joblib.parallel_config(n_jobs=jobs):
         parallel = joblib.Parallel(n_jobs=-1 if backend else jobs, return_as="generator_unordered", batch_size=1)
-        tasks = (joblib.delayed(perform_and_record)(run, out, folder) for run in left)
+        tasks = (joblib.delayed(_attempt)(run, out, folder) for run in left)
         try:
-            yield from (record for record in parallel(tasks) if record is not None)
+            yield from parallel(tasks)
         except joblib.externals.loky.process_executor.TerminatedWorkerError:
             raise EvenlyError(
                 "a process was killed, perhaps for want of memory. Start again, with fewer jobs: finished runs are kept"
@@ -419,43 +281,3 @@ def _cluster(backend: str | None) -> Iterator[None]:
             yield
     else:
         yield
-
-
-def project(runs: Sequence[Run], records: Sequence[Mapping[str, Any]]) -> dict[Run, float | None]:
-    """Return the seconds that each run will take, by the recorded runs most like it; None where there is none.
-
-    The time of a run is that of its epochs and of one prediction: of the same data set, model and method, or else of
-    the same data set and model, or else of the model by the number of rows. Of several the quickest counts: whatever
-    else a machine had to do only adds to a time.
-    """
-    by_key: dict[tuple[str, ...], list[tuple[float, float]]] = {}
-    whole: tuple[str, ...]
-    for record in records:
-        if "seconds" in record:
-            run, rows = Run(**record["run"]), N_ROWS[record["run"]["dataset"]]
-            epoch, predict = record["seconds"]["fit"] / run.epochs, record["seconds"]["predict"]
-            whole = (run.dataset, run.model, run.method)
-            by_key.setdefault(whole, []).append((epoch, predict))
-            by_key.setdefault(whole[:2], []).append((epoch, predict))
-            by_key.setdefault(whole[1:2], []).append((epoch / rows, predict / rows))
-    projected: dict[Run, float | None] = {}
-    for run in runs:
-        whole = (run.dataset, run.model, run.method)
-        nearest = next((some for some in (whole, whole[:2], whole[1:2]) if some in by_key), None)
-        if nearest is None:
-            projected[run] = None
-            continue
-        epoch, predict = np.min(by_key[nearest], axis=0) * (N_ROWS[run.dataset] if len(nearest) == 1 else 1)
-        projected[run] = float(epoch * run.epochs + predict)
-    return projected
-
-
-def tell(record: Mapping[str, Any]) -> str:
-    """Return a line about a record."""
-    run = Run(**record["run"])
-    name = f"{run.dataset} {run.percent} % mask {run.mask} {run.model} {run.method}"
-    if "failed" in record:
-        return f"{name}: FAILED: {record['failed']}"
-    honest, baseline = (np.array(record[key], np.float64) for key in ("honest", "mean_or_mode"))
-    seconds = record["seconds"]["fit"] + record["seconds"]["predict"]
-    return f"{name}: honest error {np.nanmean(honest):.3f} (mean or mode {np.nanmean(baseline):.3f}), {seconds:.0f} s"

@@ -1,0 +1,197 @@
+"""The records of runs, one each: written, read, packed, and what they tell about the time of others. Without JAX."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from evenly._support import EvenlyWarning, TableError
+from evenly.files import write_text
+from evenly.paper.datasets import N_ROWS
+
+REVISION = 1
+"""Of what is computed: raised when a change to models, scaling, recovery or metrics changes the recorded numbers. A run
+with a record of another revision only is made again, and tables never mix two."""
+
+
+@dataclass(frozen=True, order=True)
+class Run:
+    """One cell of the grid: which table, which of its cells are hidden, and what is trained on the others."""
+
+    dataset: str
+    percent: int
+    mask: int
+    model: str
+    method: str
+    seed: int
+    epochs: int
+
+    @property
+    def name(self) -> str:
+        """A name that no other run has: that of its record's file."""
+        return "_".join(map(str, (*asdict(self).values(),)))
+
+
+def heading(run: Run) -> dict[str, Any]:
+    """Return what every record begins with."""
+    return {"run": asdict(run), "revision": REVISION}
+
+
+def is_current(record: Mapping[str, Any]) -> bool:
+    """Whether a record's numbers may stand beside those that are computed now; the first ones did not tell."""
+    return bool(record.get("revision", 1) == REVISION)
+
+
+def to_text(record: Mapping[str, Any]) -> str:
+    """Return a record as one line of JSON; numbers keep six digits, and what is no number is null."""
+    return json.dumps(_plain(record), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(key): _plain(one) for key, one in value.items()}
+    if isinstance(value, np.ndarray):
+        return _plain(value.tolist())
+    if isinstance(value, (list, tuple)):
+        return [_plain(one) for one in value]
+    if isinstance(value, (float, np.floating)):
+        return float(f"{value:.6g}") if np.isfinite(value) else None
+    return int(value) if isinstance(value, np.integer) else value
+
+
+def read_records(*places: str | Path) -> list[dict[str, Any]]:
+    """Read records from folders of single ones and from files with one a line; of equal runs the first finished one.
+
+    Those of another revision are left out, with a warning if a run has no other.
+    """
+    found: dict[str, dict[str, Any]] = {}
+    others: dict[str, Any] = {}
+    for place in map(Path, places):
+        if not place.exists():
+            raise TableError(f"{place}", "expected a folder or a file of records", "run `evenly paper run` first")
+        for file in sorted(place.glob("*.json")) if place.is_dir() else [place]:
+            for name, record in _read_file(file):
+                if not is_current(record):
+                    others[name] = record.get("revision", 1)
+                elif name not in found or ("failed" in found[name] and "failed" not in record):
+                    found[name] = record
+    left_out = [revision for name, revision in others.items() if name not in found]
+    if left_out:
+        known = ", ".join(sorted({str(one) for one in left_out}))
+        warnings.warn(
+            f"the records of {len(left_out)} runs are of revision {known} and not counted: revision {REVISION} "
+            "computes other numbers; `evenly paper run` makes these runs again",
+            EvenlyWarning,
+            stacklevel=2,
+        )
+    return list(found.values())
+
+
+def _read_file(file: Path) -> list[tuple[str, dict[str, Any]]]:
+    """Return the records of a file, each with the name of its run."""
+    try:
+        # Not splitlines: JSON texts may hold characters that it takes for the end of a line.
+        lines = file.read_bytes().removesuffix(b"\n").split(b"\n")
+    except OSError as error:
+        raise TableError(f"{file}: {error!r}", "expected records of runs") from error
+    found = []
+    for i, line in enumerate(lines, 1):
+        try:
+            record = json.loads(line.decode("utf-8"))
+            found.append((Run(**record["run"]).name, record))
+        except (ValueError, KeyError, TypeError) as error:
+            alone = len(lines) == 1
+            raise TableError(
+                f"{file}{'' if alone else f', line {i}'}: {error!r}",
+                "expected a record of a run",
+                f"remove {'it' if alone else 'this line'}: the run is then made again",
+            ) from error
+    return found
+
+
+def is_recorded(file: Path) -> bool:
+    """Whether a file holds a record that counts."""
+    return file.exists() and any(is_current(record) for _, record in _read_file(file))
+
+
+def has_failed(file: Path) -> bool:
+    """Whether a file holds the record of a run that failed."""
+    return file.exists() and any("failed" in record for _, record in _read_file(file))
+
+
+def pack(out: str | Path, *places: str | Path) -> list[dict[str, Any]]:
+    """Write all records to one compact file; returns them. Those of runs that failed tell tables what is left out."""
+    records = read_records(*places)
+    if not records:
+        raise TableError("no record of a run", "expected some", "run `evenly paper run` first")
+    records.sort(key=lambda one: Run(**one["run"]))
+    try:
+        write_text(out, "".join(to_text(one) + "\n" for one in records))
+    except OSError as error:
+        raise TableError(f"{out}", f"expected a file that can be written to ({error.strerror})") from None
+    return records
+
+
+def project(
+    runs: Sequence[Run], records: Sequence[Mapping[str, Any]], *, median: bool = False
+) -> dict[Run, float | None]:
+    """Return the seconds that each run will take, by the recorded runs most like it; None where there is none.
+
+    The time of a run is that of its epochs and of one prediction: of the same data set, model and method, or else of
+    the same data set and model, or else of the model by the number of rows. Of several the quickest counts, since
+    whatever else a machine had to do only adds to a time; or the median, which is what they took.
+    """
+    by_key: dict[tuple[str, ...], list[tuple[float, float]]] = {}
+    whole: tuple[str, ...]
+    for record in records:
+        if "seconds" in record:
+            run = Run(**record["run"])
+            epoch, predict = record["seconds"]["fit"] / run.epochs, record["seconds"]["predict"]
+            whole = (run.dataset, run.model, run.method)
+            by_key.setdefault(whole, []).append((epoch, predict))
+            by_key.setdefault(whole[:2], []).append((epoch, predict))
+            if rows := N_ROWS.get(run.dataset):
+                by_key.setdefault(whole[1:2], []).append((epoch / rows, predict / rows))
+    chosen = np.median if median else np.min
+    projected: dict[Run, float | None] = {}
+    for run in runs:
+        whole = (run.dataset, run.model, run.method)
+        nearest = next((some for some in (whole, whole[:2], whole[1:2]) if some in by_key), None)
+        if nearest is None:
+            projected[run] = None
+            continue
+        rows = N_ROWS[run.dataset] if len(nearest) == 1 else 1
+        epoch, predict = chosen(by_key[nearest], axis=0) * rows
+        projected[run] = float(epoch * run.epochs + predict)
+    return projected
+
+
+def weigh(seconds: Mapping[Run, float | None]) -> dict[Run, float]:
+    """Return what each run counts in a bar of time: its seconds; where unknown, the mean of the others' or else 1.
+
+    Examples
+    --------
+    >>> one, two, three = (Run("breast", 20, mask, "vae", "std-none", 0, 3000) for mask in (1, 2, 3))
+    >>> list(weigh({one: 10.0, two: 30.0, three: None}).values()), list(weigh({one: None}).values())
+    ([10.0, 30.0, 20.0], [1.0])
+    """
+    known = [value for value in seconds.values() if value is not None]
+    mean = sum(known) / len(known) if known else 1.0
+    return {run: mean if value is None else value for run, value in seconds.items()}
+
+
+def tell(record: Mapping[str, Any]) -> str:
+    """Return a line about a record."""
+    run = Run(**record["run"])
+    name = f"{run.dataset} {run.percent} % mask {run.mask} {run.model} {run.method}"
+    if "failed" in record:
+        return f"{name}: FAILED: {record['failed']}"
+    honest, baseline = (np.array(record[key], np.float64) for key in ("honest", "mean_or_mode"))
+    seconds = record["seconds"]["fit"] + record["seconds"]["predict"]
+    return f"{name}: honest error {np.nanmean(honest):.3f} (mean or mode {np.nanmean(baseline):.3f}), {seconds:.0f} s"
