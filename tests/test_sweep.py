@@ -494,11 +494,12 @@ PAPER = {
 EPOCHS = {"adult": 400, "breast": 3000, "credit": 400, "letter": 400, "spam": 2000, "wine": 2000}
 
 
-def test_the_plan_is_the_papers_grid():
+def test_the_plan_is_the_papers_grid(monkeypatch, tmp_path):
+    monkeypatch.setenv("EVENLY_DATA", str(tmp_path))
     runs = plan(PAPER)
     cells = {(run.percent, run.dataset, run.model, run.method) for run in runs}
     assert len(cells) == 297  # the paper's tables have as many combinations
-    assert len(runs) == len({run.name for run in runs}) == 2970  # ten masks each
+    assert len(runs) == len({run.name for run in runs}) == 2970  # ten masks each: none are given
     for name, methods in PAPER.items():
         own = [run for run in runs if run.dataset == name]
         assert list(dict.fromkeys(run.method for run in own)) == methods.split()
@@ -518,6 +519,17 @@ def test_the_plan_is_that_of_the_published_cells(data_directory):
             (int(row["missing_percent"]), row["dataset"], row["model"], row["method"]) for row in csv.DictReader(rows)
         }
     assert {(run.percent, run.dataset, run.model, run.method) for run in plan(PAPER)} == published
+
+
+def test_all_given_masks_are_planned_without_reading_the_table(tmp_path):
+    (tmp_path / "wine").mkdir()
+    given = {f"missing_{percent}": np.zeros((percent // 5, 1, 1), bool) for percent in (10, 20, 50)}
+    np.savez(tmp_path / "wine" / "masks.npz", **given)
+    runs = plan(["wine"], models=["vae"], methods=["std-none"], folder=tmp_path)
+    assert {percent: sum(run.percent == percent for run in runs) for percent in (10, 20, 50)} == {10: 2, 20: 4, 50: 10}
+    (tmp_path / "wine" / "masks.npz").write_text("no masks")
+    with pytest.raises(TableError, match="expected the arrays missing_10"):
+        plan(["wine"], folder=tmp_path)
 
 
 def test_first_masks_come_first():

@@ -66,6 +66,7 @@ def run(
         methods=choice(method, tuple(METHODS), "method") if method else None,
         seeds=numbers(seeds, "--seeds"),
         epochs_fraction=epochs_fraction * (0.02 if quick else 1.0),
+        folder=data,
     )
     if not runs:
         raise TableError(f"no run for {', '.join(method or names)}", "expected a method that applies to the data set")

@@ -83,6 +83,19 @@ class DataSet:
 # --- what is hidden -----------------------------------------------------------------------------------------------
 
 
+def n_masks(name: str, percent: int, folder: str | Path | None = None) -> int:
+    """Return how many masks are given with a data set, without reading its table; ten where they are generated.
+
+    Examples
+    --------
+    >>> n_masks("synthetic", 20)
+    10
+    """
+    places = (Path(place) for place in (folder, os.environ.get("EVENLY_DATA") or None, _cache()) if place is not None)
+    path = next((place / name for place in places if (place / name).is_dir()), Path(name)) / "masks.npz"
+    return len(_given_masks(path)[percent]) if path.is_file() else N_MASKS
+
+
 def hidden_mask(data: DataSet, percent: int, run: int, seed: int = 0) -> Booleans:
     """Return which cells to hide in a run: as given with the data set, otherwise completely at random.
 
@@ -284,14 +297,18 @@ def _read_kinds(path: Path, columns: Sequence[str]) -> tuple[dict[str, Kind], di
     return kinds, classes
 
 
-def _read_masks(path: Path, known: Booleans) -> dict[int, Booleans]:
-    """Read the masks of each percent. Some of them also mark cells that are really missing: nothing to score on."""
+def _given_masks(path: Path) -> dict[int, Any]:
     try:
         with np.load(path, allow_pickle=False) as content:
-            masks: dict[int, Booleans] = {percent: content[f"missing_{percent}"] for percent in PERCENTS}
+            return {percent: content[f"missing_{percent}"] for percent in PERCENTS}
     except (KeyError, OSError, EOFError, ValueError, TypeError, AttributeError, zipfile.BadZipFile) as error:
         expected = f"expected the arrays {', '.join(f'missing_{percent}' for percent in PERCENTS)}"
         raise TableError(f"{path} ({type(error).__name__})", expected) from None
+
+
+def _read_masks(path: Path, known: Booleans) -> dict[int, Booleans]:
+    """Read the masks of each percent. Some of them also mark cells that are really missing: nothing to score on."""
+    masks = _given_masks(path)
     for percent, mask in masks.items():
         if mask.dtype != bool or mask.ndim != 3 or mask.shape[1:] != known.shape:
             raise TableError(

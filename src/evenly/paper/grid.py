@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 from evenly._support import TableError
 from evenly.budget import auto_epochs
-from evenly.paper.datasets import N_MASKS, N_ROWS, PERCENTS, kinds_of
+from evenly.paper.datasets import N_ROWS, PERCENTS, kinds_of, n_masks
 from evenly.paper.records import Run
 from evenly.scaling import METHODS
 
@@ -57,17 +58,20 @@ def plan(
     methods: Sequence[str] | None = None,
     seeds: Sequence[int] = (0,),
     epochs_fraction: float = 1.0,
+    folder: str | Path | None = None,
 ) -> list[Run]:
-    """Return the runs of a grid, first masks first; no data set is read for it.
+    """Return the runs of a grid, first masks first; no table is read for it.
 
     Parameters
     ----------
     masks : sequence of int, optional
-        Which masks, from 1; by default the paper's ten.
+        Which masks, from 1; by default all that are given with a data set, or ten.
     methods : sequence of str, optional
         By default all that apply to a data set.
     epochs_fraction : float
         Share of the paper's epochs.
+    folder : path, optional
+        Where to look for given masks first, as `load_dataset` does.
     """
     if not 0 < epochs_fraction < np.inf:
         raise TableError(f"an epochs fraction of {epochs_fraction}", "expected a positive number")
@@ -80,7 +84,7 @@ def plan(
         epochs = max(1, round(auto_epochs(N_ROWS[name], 1024, True) * epochs_fraction))
         fitting = [one for one in methods_for(kinds_of(name).values()) if methods is None or one in methods]
         for percent in percents:
-            for mask in masks or range(1, N_MASKS + 1):
+            for mask in masks or range(1, n_masks(name, percent, folder) + 1):
                 runs += [
                     Run(name, percent, mask, model, method, seed, epochs)
                     for model in models
