@@ -20,6 +20,7 @@ import subprocess
 import sys
 import time
 import warnings
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -29,7 +30,7 @@ import numpy.typing as npt
 
 from evenly.metrics import baseline_errors, column_errors, mean_or_mode
 from evenly.paper.datasets import NAMES, DataSet, hidden_mask, load_dataset, schema
-from evenly.schema import Column
+from evenly.schema import CLASS_KINDS, Column
 
 Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
@@ -43,25 +44,56 @@ LEVELS = (0.5, 0.8, 0.9)
 def hide(data: DataSet, percent: int, run: int, mechanism: str) -> Flags:
     """Hide cells: completely at random, by the value of another column, or by the cell's own value.
 
-    In `mar` the first column that is never missing is never hidden, and the odds of every other cell to be hidden grow
-    with the rank of the row in it, from about 1/3 of the mean rate to 5/3. In `mnar` they grow so with the cell's own
-    rank.
+    In `mar` one column, the driver, is never hidden, and the probability of every other cell to be hidden grows in a
+    straight line with the row's rank in it, from 1/3 of the asked share to 5/3. In `mnar` it grows so with the cell's
+    own rank. Of the known cells of every column that may be hidden, the asked share is, up to rounding.
     """
     if mechanism == "mcar":
         return hidden_mask(data, percent, run)
-    rng = np.random.default_rng([run, percent, NAMES.index(data.name), MECHANISMS.index(mechanism)])
+    name = zlib.crc32(data.name.encode())
+    rng = np.random.default_rng([run, percent, name, MECHANISMS.index(mechanism)])
     known = data.known
     hidden = np.zeros(known.shape, bool)
-    driver = int(np.argmax(known.all(0)))
+    driver = find_driver(data)
     for j in range(known.shape[1]):
         if mechanism == "mar" and j == driver:
             continue
-        by = data.values[:, driver if mechanism == "mar" else j]
-        # Equal values share a rank, or the order of the rows would decide.
-        _, place, counts = np.unique(by, return_inverse=True, return_counts=True)
-        rank = ((np.cumsum(counts) - 0.5 * counts) / counts.sum())[place]
-        hidden[:, j] = known[:, j] & (rng.random(len(by)) < percent / 100 * (1 + 4 * rank) / 3)
+        rows = np.flatnonzero(known[:, j])
+        by = data.values[rows, driver if mechanism == "mar" else j]
+        hidden[rows[draw_by_rank(rank(by), percent / 100, rng)], j] = True
     return hidden
+
+
+def find_driver(data: DataSet) -> int:
+    """Return the first column of numbers that is never missing, or else the first of numbers, or else the first.
+
+    Classes have no order that missing cells could go by, and what a table is about is often its first column.
+    """
+    numeric = np.array([data.kinds[column] not in CLASS_KINDS for column in data.columns])
+    return int(np.argmax(2 * numeric + (numeric & data.known.all(0))))
+
+
+def rank(values: Floats) -> Floats:
+    """Return ranks between 0 and 1 whose mean is 1/2; equal values share one, and missing ones are in the middle."""
+    ranks = np.full(len(values), 0.5)
+    there = ~np.isnan(values)
+    # Equal values share a rank, or the order of the rows would decide.
+    _, place, counts = np.unique(values[there], return_inverse=True, return_counts=True)
+    ranks[there] = ((np.cumsum(counts) - 0.5 * counts) / max(counts.sum(), 1))[place]
+    return ranks
+
+
+def draw_by_rank(ranks: Floats, share: float, rng: np.random.Generator) -> npt.NDArray[np.intp]:
+    """Draw that share of the places, up to rounding, a place the more probably the higher its rank.
+
+    A step is taken along the summed probabilities of the places in random order: each place has its own probability,
+    and their number does not depend on chance, as draws place by place would.
+    """
+    steepness = min(2 / 3, (1 - share) / share)  # no probability above 1
+    order = rng.permutation(len(ranks))
+    passed = np.cumsum(share * (1 + steepness * (2 * ranks[order] - 1)))
+    steps = np.floor(np.concatenate([[0.0], passed]) + rng.random())
+    return order[np.diff(steps) > 0]
 
 
 # --- the peers ----------------------------------------------------------------------------------------------------
@@ -184,6 +216,11 @@ def codes_of(data: DataSet, columns: list[Column]) -> Floats:
     return values
 
 
+def scored_mean(errors: Floats) -> float:
+    """Return the mean over the columns that have a hidden cell: the driver of `mar` has none."""
+    return float(errors[~np.isnan(errors)].mean())
+
+
 def losses(column: Column, truth: Floats, predicted: Floats) -> Floats:
     return (truth != predicted).astype(float) if column.has_classes else (truth - predicted) ** 2
 
@@ -256,9 +293,9 @@ def run(settings: dict[str, Any], folder: str | None) -> dict[str, Any]:
     errors = column_errors(columns, truth, predicted, hidden)
     record = {
         **settings,
-        "error": float(errors.mean()),
-        "errors": errors.round(6).tolist(),
-        "baseline": float(baseline_errors(columns, truth, hidden).mean()),
+        "error": scored_mean(errors),
+        "errors": [None if np.isnan(error) else round(error, 6) for error in errors.tolist()],
+        "baseline": scored_mean(baseline_errors(columns, truth, hidden)),
         "worse": clearly_worse(columns, truth, predicted, hidden),
         "seconds": round(seconds, 2),
         "peak_gib": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20, 3),

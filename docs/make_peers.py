@@ -119,7 +119,7 @@ def worse(records: Sequence[Record]) -> str:
         runs = [one for one in records if one["peer"] == peer]
         if runs:
             named = sorted({f"{one['dataset']}: {name}" for one in runs for name in one["worse"]})
-            scored = sum(len(one["errors"]) for one in runs)
+            scored = sum(error is not None for one in runs for error in one["errors"])
             shown = "; ".join(named) if peer == "evenly" else ""
             lines.append([peer, f"{sum(len(one['worse']) for one in runs)} of {scored}", shown or "–"])
     return table(["peer", "columns worse", "which (evenly)"], lines)

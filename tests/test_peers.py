@@ -1,0 +1,86 @@
+"""The comparison with other imputers: what is hidden, what the peers do, how runs are scored and put side by side."""
+
+from __future__ import annotations
+
+import importlib.util
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from evenly.metrics import baseline_errors, column_errors
+from evenly.paper.datasets import DataSet, schema, synthetic
+
+ROOT = Path(__file__).parents[1]
+
+
+def load_script(path: str):
+    spec = importlib.util.spec_from_file_location(Path(path).stem, ROOT / path)
+    script = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(script)
+    return script
+
+
+peers = load_script("benchmarks/peers.py")
+
+
+@pytest.fixture(scope="module")
+def data() -> DataSet:
+    """With a class as its first column, as letter has."""
+    made = synthetic(400)
+    order = [9, *range(9)]
+    return replace(made, columns=[made.columns[j] for j in order], values=made.values[:, order])
+
+
+# --- which cells are hidden ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("percent", [10, 50, 80])
+@pytest.mark.parametrize("mechanism", peers.MECHANISMS)
+def test_every_mechanism_hides_the_asked_share_of_known_cells(data, mechanism, percent):
+    hidden = peers.hide(data, percent, 1, mechanism)
+    assert not (hidden & ~data.known).any()
+    shares = hidden.sum(0) / data.known.sum(0)
+    may = np.arange(len(shares)) != (peers.find_driver(data) if mechanism == "mar" else -1)
+    assert np.abs(shares[may] - percent / 100).max() <= 1 / 300
+    assert not shares[~may].any()
+    assert (hidden == peers.hide(data, percent, 1, mechanism)).all()
+    assert (hidden != peers.hide(data, percent, 2, mechanism)).any()
+
+
+def test_the_driver_is_a_number_that_is_never_missing(data):
+    assert data.columns[peers.find_driver(data)] == "real_1"
+    values = data.values.copy()
+    values[0, 1] = np.nan
+    assert data.columns[peers.find_driver(replace(data, values=values))] == "real_2"
+    values[1] = np.nan
+    assert data.columns[peers.find_driver(replace(data, values=values))] == "real_1"
+    assert peers.find_driver(replace(data, columns=["group"], values=data.values[:, :1])) == 0
+
+
+def test_missing_values_have_the_rank_in_the_middle():
+    assert peers.rank(np.array([3.0, np.nan, 1.0, 3.0, 9.0])).tolist() == [0.5, 0.5, 0.125, 0.5, 0.875]
+
+
+@pytest.mark.parametrize(("share", "low"), [(0.2, 1 / 3), (0.9, 8 / 9)])
+def test_the_probability_to_be_hidden_grows_with_the_rank(share, low):
+    ranks = (np.arange(100) + 0.5) / 100
+    rng = np.random.default_rng(0)
+    hits = sum(np.bincount(peers.draw_by_rank(ranks, share, rng), minlength=100) for _ in range(2000)) / 2000
+    expected = share * (low + (2 - 2 * low) * ranks)
+    assert np.abs(hits - expected).max() < 5 * np.sqrt(0.25 / 2000)
+
+
+# --- how runs are scored ------------------------------------------------------------------------------------------
+
+
+def test_a_column_without_hidden_cells_is_not_in_the_mean(data):
+    hidden = peers.hide(data, 20, 1, "mar")
+    columns = list(schema(data, hidden=hidden).columns)
+    truth = peers.codes_of(data, columns)
+    visible = np.where(hidden, np.nan, truth)
+    errors = column_errors(columns, truth, peers.average(columns, visible)[0], hidden)
+    assert np.isnan(errors).sum() == 1
+    assert peers.scored_mean(errors) == pytest.approx(peers.scored_mean(baseline_errors(columns, truth, hidden)))
+    assert np.isfinite(peers.scored_mean(errors))
