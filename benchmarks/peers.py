@@ -21,8 +21,10 @@ import sys
 import time
 import warnings
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -135,8 +137,23 @@ def nearest(columns: list[Column], visible: Floats) -> tuple[Floats, Any]:
     return to_classes(columns, filled * std + mean), None
 
 
-def missforest(columns: list[Column], visible: Floats, n_trees: int = 100, most: int = 10) -> tuple[Floats, Any]:
-    """Forest by forest, the columns with fewest missing cells first, until the imputed cells stop coming closer."""
+def missforest(
+    columns: list[Column],
+    visible: Floats,
+    n_trees: int = 100,
+    most: int = 10,
+    of_numbers: Mapping[str, Any] = MappingProxyType({}),
+) -> tuple[Floats, Any]:
+    """Forest by forest, the columns with fewest missing cells first, until the imputed cells stop coming closer.
+
+    The stop is that of the R package: as soon as neither numbers nor classes moved less than in the round before, the
+    table of the round before is the result; after `most` rounds the last one is.
+
+    Parameters
+    ----------
+    of_numbers : mapping
+        Settings of the forests of numbers; scikit-learn's defaults look at every column at every split.
+    """
     from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
     gone = np.isnan(visible)
@@ -144,26 +161,40 @@ def missforest(columns: list[Column], visible: Floats, n_trees: int = 100, most:
     filled = np.where(gone, mean_or_mode(columns, visible, np.zeros(visible.shape, bool)), visible)
     order = [j for j in np.argsort(gone.sum(0), kind="stable") if gone[:, j].any()]
     last = np.array([np.inf, np.inf])
-    for _ in range(most):
+    for i in range(most):
         before = filled.copy()
         for j in order:
-            kind = RandomForestClassifier if classes[j] else RandomForestRegressor
-            forest = kind(n_trees, n_jobs=-1, random_state=0)
+            forest = (
+                RandomForestClassifier(n_trees, n_jobs=-1, random_state=0)
+                if classes[j]
+                else RandomForestRegressor(n_trees, n_jobs=-1, random_state=0, **of_numbers)
+            )
             others = np.delete(filled, j, axis=1)
             forest.fit(others[~gone[:, j]], filled[~gone[:, j], j])
             filled[gone[:, j], j] = forest.predict(others[gone[:, j]])
-        numbers, kinds = gone & ~classes, gone & classes
-        moved = np.array(
-            [
-                ((filled - before)[numbers] ** 2).sum() / max((filled[numbers] ** 2).sum(), 1e-300),
-                (filled != before)[kinds].sum() / max(kinds.sum(), 1),
-            ]
-        )
-        active = np.array([numbers.any(), kinds.any()])
-        if (moved >= last)[active].all():
+        moved = how_far(before, filled, classes)
+        if i + 1 < most and not (moved < last).any():
             return before, None
         last = moved
     return filled, None
+
+
+def how_far(before: Floats, after: Floats, classes: Flags) -> Floats:
+    """Return by how much the numbers of a table moved, relative to all of them, and the share of classes that did.
+
+    A table without one of the two has not moved in it: 0 is never less than the 0 of the round before.
+    """
+    numbers = after[:, ~classes]
+    squares = ((numbers - before[:, ~classes]) ** 2).sum() / max((numbers**2).sum(), 1e-300)
+    changed = (after != before)[:, classes]
+    return np.array([squares, changed.mean() if changed.size else 0.0])
+
+
+LIKE_R = MappingProxyType({"max_features": "sqrt", "min_samples_split": 6})
+"""The R package's forests of numbers: mtry = floor(sqrt(p)), and no node of 5 cells (its nodesize) or fewer is split.
+
+Its forests of classes are scikit-learn's default.
+"""
 
 
 def miceforest(columns: list[Column], visible: Floats) -> tuple[Floats, Any]:
@@ -198,6 +229,7 @@ PEERS: dict[str, Callable[[list[Column], Floats], tuple[Floats, Any]]] = {
     "miceforest": miceforest,
     "hyperimpute": hyperimpute,
     "missforest": missforest,
+    "missforest-sqrt": partial(missforest, of_numbers=LIKE_R),
     "evenly": evenly_imputer,
 }
 

@@ -20,10 +20,12 @@ from evenly.files import write_bytes, write_text
 RESULTS = Path(__file__).parent / "results"
 PAGE = RESULTS / "peers.md"
 Record = dict[str, Any]
-PEERS = ("mean-or-mode", "iterative", "knn", "miceforest", "hyperimpute", "missforest", "evenly")
+PEERS = ("mean-or-mode", "iterative", "knn", "miceforest", "hyperimpute", "missforest", "missforest-sqrt", "evenly")
 DATASETS = ("breast", "wine", "spam", "letter", "adult", "credit")
 METHODS = ("lip-none", "std-none", "iqr-none", "max-none", "none")
-COLORS = dict(zip(PEERS, ("0.6", "#56b4e9", "#009e73", "#f0e442", "#0072b2", "#d55e00", "#000000"), strict=True))
+COLORS = dict(
+    zip(PEERS, ("0.6", "#56b4e9", "#009e73", "#f0e442", "#0072b2", "#d55e00", "#e69f00", "#000000"), strict=True)
+)
 FEWEST_CELLS = 50
 """A tenth with fewer cells is not drawn: chance alone moves it by a tenth and more."""
 

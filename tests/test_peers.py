@@ -72,14 +72,55 @@ def test_the_probability_to_be_hidden_grows_with_the_rank(share, low):
     assert np.abs(hits - expected).max() < 5 * np.sqrt(0.25 / 2000)
 
 
+# --- the peers ----------------------------------------------------------------------------------------------------
+
+
+def hide_some(data: DataSet, mechanism: str = "mcar"):
+    hidden = peers.hide(data, 20, 1, mechanism)
+    columns = list(schema(data, hidden=hidden).columns)
+    truth = peers.codes_of(data, columns)
+    return columns, truth, np.where(hidden, np.nan, truth), hidden
+
+
+@pytest.mark.parametrize("of_numbers", [{}, peers.LIKE_R], ids=["scikit-learn", "R"])
+def test_missforest_fills_every_cell_and_beats_the_mean_where_columns_depend(data, of_numbers):
+    columns, truth, visible, hidden = hide_some(data)
+    full, _ = peers.missforest(columns, visible.copy(), n_trees=5, most=2, of_numbers=of_numbers)
+    assert (full[~np.isnan(visible)] == visible[~np.isnan(visible)]).all()
+    assert np.isfinite(full).all()
+    errors, simple = column_errors(columns, truth, full, hidden), baseline_errors(columns, truth, hidden)
+    strong = [data.columns.index(name) for name in ("real_1", "real_2", "group", "answer")]
+    assert (errors[strong] < 0.8 * simple[strong]).all()
+
+
+def test_missforest_stops_when_neither_numbers_nor_classes_come_closer(monkeypatch, data):
+    columns, _, visible, _ = hide_some(data)
+    tables = []
+
+    def moved(before, after, classes):
+        tables.append(after.copy())
+        return next(said)
+
+    monkeypatch.setattr(peers, "how_far", moved)
+    said = iter(np.array([[3.0, 3.0], [4.0, 2.0], [4.0, 3.0], [0.0, 0.0]]))
+    full, _ = peers.missforest(columns, visible.copy(), n_trees=1, most=10)
+    assert len(tables) == 3
+    assert (full == tables[1]).all()
+    said = iter(np.array([[3.0, 3.0], [4.0, 4.0]]))
+    assert (peers.missforest(columns, visible.copy(), n_trees=1, most=2)[0] == tables[-1]).all()
+
+
+def test_moves_of_numbers_are_relative_to_all_numbers():
+    before, after = np.array([[1.0, 0.0], [2.0, 1.0]]), np.array([[1.0, 1.0], [3.0, 1.0]])
+    assert peers.how_far(before, after, np.array([False, True])).tolist() == [0.1, 0.5]
+    assert peers.how_far(before, after, np.array([False, False])).tolist() == [2 / 12, 0.0]
+
+
 # --- how runs are scored ------------------------------------------------------------------------------------------
 
 
 def test_a_column_without_hidden_cells_is_not_in_the_mean(data):
-    hidden = peers.hide(data, 20, 1, "mar")
-    columns = list(schema(data, hidden=hidden).columns)
-    truth = peers.codes_of(data, columns)
-    visible = np.where(hidden, np.nan, truth)
+    columns, truth, visible, hidden = hide_some(data, "mar")
     errors = column_errors(columns, truth, peers.average(columns, visible)[0], hidden)
     assert np.isnan(errors).sum() == 1
     assert peers.scored_mean(errors) == pytest.approx(peers.scored_mean(baseline_errors(columns, truth, hidden)))
