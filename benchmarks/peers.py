@@ -129,12 +129,31 @@ def iterative(columns: list[Column], visible: Floats) -> tuple[Floats, Any]:
 
 
 def nearest(columns: list[Column], visible: Floats) -> tuple[Floats, Any]:
+    """Average the five nearest rows: numbers and ordered classes standardized, other classes one-hot, most votes win.
+
+    Two different classes are as far from each other, 2, as the squares of two standardized numbers on average.
+    """
     from sklearn.impute import KNNImputer
 
     mean, std = np.nanmean(visible, 0), np.nanstd(visible, 0)
     std = np.where(std > 0.0, std, 1.0)
-    filled = KNNImputer(n_neighbors=5).fit_transform((visible - mean) / std)
-    return to_classes(columns, filled * std + mean), None
+    parts = [
+        one_hot(visible[:, j], len(column.classes or ()))
+        if column.kind in ("binary", "categorical")
+        else (visible[:, j : j + 1] - mean[j]) / std[j]
+        for j, column in enumerate(columns)
+    ]
+    ends = np.cumsum([part.shape[1] for part in parts])[:-1]
+    filled = np.split(KNNImputer(n_neighbors=5).fit_transform(np.hstack(parts)), ends, axis=1)
+    found = [part.argmax(1) if part.shape[1] > 1 else part[:, 0] * std[j] + mean[j] for j, part in enumerate(filled)]
+    return to_classes(columns, np.column_stack(found).astype(float)), None
+
+
+def one_hot(codes: Floats, n: int) -> Floats:
+    """Return a column for each class, two at least; rows without a class are missing in all of them."""
+    rows: Floats = (codes[:, None] == np.arange(max(n, 2))).astype(float)
+    rows[np.isnan(codes)] = np.nan
+    return rows
 
 
 def missforest(

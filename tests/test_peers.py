@@ -11,6 +11,7 @@ import pytest
 
 from evenly.metrics import baseline_errors, column_errors
 from evenly.paper.datasets import DataSet, schema, synthetic
+from evenly.schema import Column
 
 ROOT = Path(__file__).parents[1]
 
@@ -114,6 +115,22 @@ def test_moves_of_numbers_are_relative_to_all_numbers():
     before, after = np.array([[1.0, 0.0], [2.0, 1.0]]), np.array([[1.0, 1.0], [3.0, 1.0]])
     assert peers.how_far(before, after, np.array([False, True])).tolist() == [0.1, 0.5]
     assert peers.how_far(before, after, np.array([False, False])).tolist() == [2 / 12, 0.0]
+
+
+def test_neighbours_vote_for_classes_instead_of_averaging_their_codes():
+    columns = [Column(name="x", kind="real"), Column(name="color", kind="categorical", classes=[0, 1, 2])]
+    near = [[0.0, 0.0], [0.1, 0.0], [0.2, 2.0], [0.3, 2.0], [0.4, 2.0]]
+    visible = np.array([*near, [0.2, np.nan], *([9.0, 1.0] for _ in range(6))])
+    full, _ = peers.nearest(columns, visible)
+    assert full[5, 1] == 2.0
+    known = ~np.isnan(visible)
+    assert full[known] == pytest.approx(visible[known])
+
+
+def test_neighbours_fill_every_cell(data):
+    columns, truth, visible, hidden = hide_some(data)
+    errors = column_errors(columns, truth, peers.nearest(columns, visible)[0], hidden)
+    assert peers.scored_mean(errors) < 0.8 * peers.scored_mean(baseline_errors(columns, truth, hidden))
 
 
 # --- how runs are scored ------------------------------------------------------------------------------------------
