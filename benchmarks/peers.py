@@ -277,21 +277,28 @@ def losses(column: Column, truth: Floats, predicted: Floats) -> Floats:
 
 
 def clearly_worse(columns: list[Column], truth: Floats, predicted: Floats, hidden: Flags) -> list[str]:
-    """Name the columns that are worse than the mean or mode by more than 2 % and two bootstrap standard errors."""
+    """Name the columns that are worse than the mean or mode by more than 2 % and two bootstrap standard errors.
+
+    Where the mean or mode makes no error at all, every error is worse.
+    """
     simple = mean_or_mode(columns, truth, hidden)
     rng = np.random.default_rng(0)
     found = []
     for j, column in enumerate(columns):
         scored = hidden[:, j] & ~np.isnan(truth[:, j])
-        one, other = (losses(column, truth[scored, j], table[scored, j]) for table in (predicted, simple))
-        if not len(one) or not other.any():
+        own, other = (losses(column, truth[scored, j], table[scored, j]) for table in (predicted, simple))
+        if not len(own):
             continue
         root = (lambda x: x) if column.has_classes else np.sqrt
-        ratio = root(one.mean()) / root(other.mean()) - 1.0
-        drawn = rng.integers(len(one), size=(200, len(one)))
-        spread = (root(one[drawn].mean(1)) / np.maximum(root(other[drawn].mean(1)), 1e-300)).std()
-        if ratio > 0.02 and ratio > 2.0 * spread:
-            found.append(f"{column.name} {ratio:+.1%}")
+        error, base = root(own.mean()), root(other.mean())
+        if not base:
+            found += [f"{column.name} (no error by the mean or mode)"] if error else []
+            continue
+        drawn = rng.integers(len(own), size=(200, len(own)))
+        # Of the difference, not of the ratio: where the mode is seldom wrong, some draws have none of its errors.
+        spread = (root(own[drawn].mean(1)) - root(other[drawn].mean(1))).std()
+        if error > 1.02 * base and error - base > 2.0 * spread:
+            found.append(f"{column.name} {error / base - 1.0:+.1%}")
     return found
 
 

@@ -142,3 +142,23 @@ def test_a_column_without_hidden_cells_is_not_in_the_mean(data):
     assert np.isnan(errors).sum() == 1
     assert peers.scored_mean(errors) == pytest.approx(peers.scored_mean(baseline_errors(columns, truth, hidden)))
     assert np.isfinite(peers.scored_mean(errors))
+
+
+def test_an_error_where_the_mode_makes_none_is_worse():
+    column = Column(name="kind", kind="categorical", classes=[0, 1])
+    truth, hidden = np.zeros((100, 1)), np.arange(100)[:, None] < 20
+    wrong = truth.copy()
+    wrong[3] = 1.0
+    assert peers.clearly_worse([column], truth, truth, hidden) == []
+    assert peers.clearly_worse([column], truth, wrong, hidden) == ["kind (no error by the mean or mode)"]
+
+
+def test_many_errors_are_worse_than_the_few_of_the_mode():
+    column = Column(name="kind", kind="categorical", classes=[0, 1])
+    truth, hidden = np.zeros((400, 1)), np.arange(400)[:, None] < 200
+    truth[3] = 1.0
+    wrong = np.zeros((400, 1))
+    wrong[10:40] = 1.0
+    assert peers.clearly_worse([column], truth, wrong, hidden) == ["kind +3000.0%"]
+    wrong[11:40] = 0.0
+    assert peers.clearly_worse([column], truth, wrong, hidden) == []
