@@ -18,10 +18,12 @@ import os
 import resource
 import subprocess
 import sys
+import threading
 import time
 import warnings
 import zlib
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
@@ -253,6 +255,71 @@ PEERS: dict[str, Callable[[list[Column], Floats], tuple[Floats, Any]]] = {
 }
 
 
+# --- what it costs ------------------------------------------------------------------------------------------------
+
+
+def descendants(process: int | str = "self") -> list[int]:
+    """Return the processes that one started, and that those started, as far as they live and the system tells."""
+    found: list[int] = []
+    for file in Path(f"/proc/{process}/task").glob("*/children"):
+        with suppress(OSError):  # a thread that has ended meanwhile
+            for child in file.read_text().split():
+                found += [int(child), *descendants(child)]
+    return found
+
+
+def cpu_seconds() -> float:
+    """Return the user and system time of this process and of all that it started, workers that still wait included."""
+    ticks = 0
+    for process in descendants():
+        with suppress(OSError):
+            # After the name, which may hold spaces: user, system, and those of children that ended.
+            ticks += sum(map(int, Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[11:15]))
+    return sum(os.times()[:4]) + ticks / os.sysconf("SC_CLK_TCK")
+
+
+def resident_bytes() -> int:
+    """Return the memory that this process and those that it started hold at the moment."""
+    pages = 0
+    for process in ("self", *descendants()):
+        with suppress(OSError):
+            pages += int(Path(f"/proc/{process}/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE")
+
+
+class Meter:
+    """Measure a `with` block: seconds, CPU seconds and peak memory, children included, and how busy the machine was.
+
+    Memory is looked at four times a second. Sums of the system's own peaks would count memory twice: a child begins
+    with the peak of its parent.
+    """
+
+    def __enter__(self) -> Meter:
+        self.load = os.getloadavg()[0]
+        self._peak, self._over = 0, threading.Event()
+        self._watcher = threading.Thread(target=self._watch, daemon=True)
+        self._watcher.start()
+        self._cpu, self._begun = cpu_seconds(), time.perf_counter()
+        return self
+
+    def _watch(self) -> None:
+        while True:
+            self._peak = max(self._peak, resident_bytes())
+            if self._over.wait(0.25):
+                return
+
+    def __exit__(self, *_: object) -> None:
+        self.seconds, self.cpu_seconds = time.perf_counter() - self._begun, cpu_seconds() - self._cpu
+        self._over.set()
+        self._watcher.join()
+        own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024  # of this process no moment is missed
+        self.peak_gib = max(self._peak, own) / 2**30
+
+    def costs(self) -> dict[str, float]:
+        costs = {"seconds": self.seconds, "cpu_seconds": self.cpu_seconds, "load": self.load}
+        return {name: round(value, 2) for name, value in costs.items()} | {"peak_gib": round(self.peak_gib, 3)}
+
+
 # --- one run ------------------------------------------------------------------------------------------------------
 
 
@@ -343,11 +410,9 @@ def run(settings: dict[str, Any], folder: str | None) -> dict[str, Any]:
     columns = list(schema(data, hidden=hidden).columns)
     truth = codes_of(data, columns)
     visible = np.where(hidden, np.nan, truth)
-    begun = time.perf_counter()
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), Meter() as meter:
         warnings.simplefilter("ignore")
         predicted, more = PEERS[settings["peer"]](columns, visible.copy())
-    seconds = time.perf_counter() - begun
     errors = column_errors(columns, truth, predicted, hidden)
     record = {
         **settings,
@@ -355,8 +420,7 @@ def run(settings: dict[str, Any], folder: str | None) -> dict[str, Any]:
         "errors": [None if np.isnan(error) else round(error, 6) for error in errors.tolist()],
         "baseline": scored_mean(baseline_errors(columns, truth, hidden)),
         "worse": clearly_worse(columns, truth, predicted, hidden),
-        "seconds": round(seconds, 2),
-        "peak_gib": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20, 3),
+        **meter.costs(),
     }
     return record | (calibration(columns, truth, hidden, *more) if more else {})
 

@@ -78,6 +78,12 @@ def errors(records: Sequence[Record]) -> str:
     return table(["hidden", "data set", "masks", *shown, "evenly / best peer"], lines)
 
 
+def cost(run: Record) -> str:
+    """Return seconds by the clock, those of all cores, where they were recorded, and peak memory."""
+    cpu = f" ({run['cpu_seconds']:.0f} CPU)" if "cpu_seconds" in run else ""
+    return f"{run['seconds']:.0f} s{cpu}, {run['peak_gib']:.1f} GiB"
+
+
 def costs(records: Sequence[Record]) -> str:
     """Seconds of fit and transform, and peak memory, at 20 % hidden completely at random."""
     shown = [peer for peer in PEERS if any(one["peer"] == peer for one in records)]
@@ -85,11 +91,7 @@ def costs(records: Sequence[Record]) -> str:
     for (mechanism, percent, dataset), by in rows(records):
         if (mechanism, percent) == ("mcar", 20):
             first = {peer: [one for one in runs if one["mask"] == 1] for peer, runs in by.items()}
-            cells = [
-                f"{first[peer][0]['seconds']:.0f} s, {first[peer][0]['peak_gib']:.1f} GiB" if first.get(peer) else "–"
-                for peer in shown
-            ]
-            lines.append([dataset, *cells])
+            lines.append([dataset, *(cost(first[peer][0]) if first.get(peer) else "–" for peer in shown)])
     return table(["data set", *shown], lines)
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib.util
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -162,3 +164,19 @@ def test_many_errors_are_worse_than_the_few_of_the_mode():
     assert peers.clearly_worse([column], truth, wrong, hidden) == ["kind +3000.0%"]
     wrong[11:40] = 0.0
     assert peers.clearly_worse([column], truth, wrong, hidden) == []
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="processes are looked up in /proc")
+def test_costs_include_those_of_children():
+    spend = "import time; x = b'1' * 2**28; end = time.process_time() + 0.3\nwhile time.process_time() < end: pass\n"
+    with peers.Meter() as one:
+        subprocess.run([sys.executable, "-c", spend + "time.sleep(0.3)"], check=True)
+    with peers.Meter() as two:
+        waiting = subprocess.Popen([sys.executable, "-c", spend + "print(); input()"], stdin=-1, stdout=-1)
+        waiting.stdout.readline()
+    waiting.communicate(b"\n")
+    for meter in (one, two):
+        costs = meter.costs()
+        assert set(costs) == {"seconds", "cpu_seconds", "load", "peak_gib"}
+        assert 0.25 < costs["cpu_seconds"] < costs["seconds"] + 0.1
+    assert one.peak_gib > peers.resident_bytes() / 2**30 + 0.2
