@@ -2,9 +2,9 @@
 
 Run: python benchmarks/peers.py [--data DIR] [--out FILE] [--dataset wine ...] [--peer missforest ...] [--masks 1-3]
 [--percents 10 20] [--mechanism mcar ...]. Every run has a process of its own and is one line of FILE (JSON); what FILE
-has already is not run again. At the end the ratio of evenly's error to that of the best peer on the same cells is
-printed. All peers get the same cells, and are scored by `evenly.metrics.column_errors` on numbers
-as they come, without rounding.
+has already, made by the same code (`REVISIONS`), is not run again. At the end the ratio of evenly's error to that of
+the best peer on the same cells is printed. All peers get the same cells, and are scored by
+`evenly.metrics.column_errors` on numbers as they come, without rounding.
 
 HyperImpute and miceforest take part where they are installed.
 """
@@ -22,9 +22,11 @@ import threading
 import time
 import warnings
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field
 from functools import partial
+from itertools import product
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -32,14 +34,37 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+import evenly
 from evenly.metrics import baseline_errors, column_errors, mean_or_mode
 from evenly.paper.datasets import NAMES, DataSet, hidden_mask, load_dataset, schema
 from evenly.schema import CLASS_KINDS, Column
 
 Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
+Record = dict[str, Any]
 MECHANISMS = ("mcar", "mar", "mnar")
 LEVELS = (0.5, 0.8, 0.9)
+KEYS = ("dataset", "percent", "mask", "mechanism", "peer")
+"""What a run is asked for by; the same ones made by the same code need not be run again."""
+REVISIONS = {"mar": 2, "mnar": 2, "knn": 2, "missforest": 2, "evenly": 2}
+"""Which code made a record, by mechanism and by peer; 1 where none is given, and for records without a revision.
+
+Raise a peer's number when it gives other results than before: for evenly, whenever what `Imputer()` learns or imputes
+changes. Raise a mechanism's when it hides other cells. Records of other revisions stay in the file, are left out of
+every comparison, and are run again.
+"""
+OWN = ("evenly",)
+"""These are compared with the peers."""
+
+
+def revision(one: Mapping[str, Any]) -> str:
+    """Return the revision of a run that is made now: that of its mechanism and that of its peer."""
+    return f"{REVISIONS.get(one['mechanism'], 1)}.{REVISIONS.get(one['peer'], 1)}"
+
+
+def current(records: Iterable[Record]) -> list[Record]:
+    """Return the records that would come out again if they were made now."""
+    return [one for one in records if one.get("revision", "1.1") == revision(one)]
 
 
 # --- which cells are hidden ---------------------------------------------------------------------------------------
@@ -103,16 +128,45 @@ def draw_by_rank(ranks: Floats, share: float, rng: np.random.Generator) -> npt.N
 # --- the peers ----------------------------------------------------------------------------------------------------
 
 
-def evenly_imputer(columns: list[Column], visible: Floats) -> tuple[Floats, Any]:
-    from evenly import Imputer, Schema
+@dataclass(frozen=True)
+class Filled:
+    """A table that a peer filled, what to record of it, and the imputer with its table if it knows distributions."""
 
-    table = {column.name: visible[:, j] for j, column in enumerate(columns)}
+    values: Floats
+    notes: Record = field(default_factory=dict)
+    fitted: tuple[Any, Any] | None = None
+
+
+def evenly_imputer(columns: list[Column], visible: Floats) -> Filled:
     import pandas as pd
 
-    imputer = Imputer(schema=Schema(columns=columns), random_state=0)
-    frame = pd.DataFrame(table)
-    imputer.fit(frame)
-    return imputer.predict_cells(frame), (imputer, frame)
+    from evenly import Imputer, Schema
+
+    notes = {"commit": commit()}
+    frame = pd.DataFrame({column.name: visible[:, j] for j, column in enumerate(columns)})
+    imputer = Imputer(schema=Schema(columns=columns), random_state=0).fit(frame)
+    return Filled(imputer.predict_cells(frame), notes | training(imputer), (imputer, frame))
+
+
+def commit() -> str:
+    """Return the commit that evenly is imported from, with a plus if its files differ, or else its version."""
+    folder = Path(evenly.__file__).parent
+
+    def ask(*words: str) -> str | None:
+        with suppress(OSError):
+            made = subprocess.run(["git", *words], cwd=folder, capture_output=True, text=True, check=False)
+            return None if made.returncode else made.stdout.strip()
+        return None
+
+    # A folder of packages may lie in a repository of something else: then git does not know the files.
+    if ask("ls-files", "--error-unmatch", "__init__.py") is None:
+        return evenly.__version__
+    return f"{ask('rev-parse', '--short', 'HEAD')}{'+' if ask('status', '--porcelain', '.') else ''}"
+
+
+def training(imputer: Any) -> Record:
+    """Return how many epochs the first network was trained for, until it stopped, and how many networks there are."""
+    return {"epochs": len(imputer.history_["elbo"]), "networks": len(imputer._networks)}
 
 
 def to_classes(columns: list[Column], predicted: Floats) -> Floats:
@@ -123,14 +177,14 @@ def to_classes(columns: list[Column], predicted: Floats) -> Floats:
     return predicted
 
 
-def iterative(columns: list[Column], visible: Floats) -> tuple[Floats, Any]:
+def iterative(columns: list[Column], visible: Floats) -> Filled:
     from sklearn.experimental import enable_iterative_imputer  # noqa: F401  (the import is the switch)
     from sklearn.impute import IterativeImputer
 
-    return to_classes(columns, IterativeImputer(random_state=0).fit_transform(visible)), None
+    return Filled(to_classes(columns, IterativeImputer(random_state=0).fit_transform(visible)))
 
 
-def nearest(columns: list[Column], visible: Floats) -> tuple[Floats, Any]:
+def nearest(columns: list[Column], visible: Floats) -> Filled:
     """Average the five nearest rows: numbers and ordered classes standardized, other classes one-hot, most votes win.
 
     Two different classes are as far from each other, 2, as the squares of two standardized numbers on average.
@@ -148,7 +202,7 @@ def nearest(columns: list[Column], visible: Floats) -> tuple[Floats, Any]:
     ends = np.cumsum([part.shape[1] for part in parts])[:-1]
     filled = np.split(KNNImputer(n_neighbors=5).fit_transform(np.hstack(parts)), ends, axis=1)
     found = [part.argmax(1) if part.shape[1] > 1 else part[:, 0] * std[j] + mean[j] for j, part in enumerate(filled)]
-    return to_classes(columns, np.column_stack(found).astype(float)), None
+    return Filled(to_classes(columns, np.column_stack(found).astype(float)))
 
 
 def one_hot(codes: Floats, n: int) -> Floats:
@@ -164,7 +218,7 @@ def missforest(
     n_trees: int = 100,
     most: int = 10,
     of_numbers: Mapping[str, Any] = MappingProxyType({}),
-) -> tuple[Floats, Any]:
+) -> Filled:
     """Forest by forest, the columns with fewest missing cells first, until the imputed cells stop coming closer.
 
     The stop is that of the R package: as soon as neither numbers nor classes moved less than in the round before, the
@@ -195,9 +249,9 @@ def missforest(
             filled[gone[:, j], j] = forest.predict(others[gone[:, j]])
         moved = how_far(before, filled, classes)
         if i + 1 < most and not (moved < last).any():
-            return before, None
+            return Filled(before)
         last = moved
-    return filled, None
+    return Filled(filled)
 
 
 def how_far(before: Floats, after: Floats, classes: Flags) -> Floats:
@@ -218,7 +272,7 @@ Its forests of classes are scikit-learn's default.
 """
 
 
-def miceforest(columns: list[Column], visible: Floats) -> tuple[Floats, Any]:
+def miceforest(columns: list[Column], visible: Floats) -> Filled:
     import miceforest as mf
     import pandas as pd
 
@@ -228,22 +282,22 @@ def miceforest(columns: list[Column], visible: Floats) -> tuple[Floats, Any]:
             frame[f"x{j}"] = frame[f"x{j}"].astype("Int64").astype("category")
     kernel = mf.ImputationKernel(frame, num_datasets=1, random_state=0, mean_match_candidates=0)
     kernel.mice(5)
-    return kernel.complete_data(0).astype(float).to_numpy(), None
+    return Filled(kernel.complete_data(0).astype(float).to_numpy())
 
 
-def hyperimpute(columns: list[Column], visible: Floats) -> tuple[Floats, Any]:
+def hyperimpute(columns: list[Column], visible: Floats) -> Filled:
     import pandas as pd
     from hyperimpute.plugins.imputers import Imputers
 
     frame = pd.DataFrame(visible)
-    return to_classes(columns, np.asarray(Imputers().get("hyperimpute").fit_transform(frame), float)), None
+    return Filled(to_classes(columns, np.asarray(Imputers().get("hyperimpute").fit_transform(frame), float)))
 
 
-def average(columns: list[Column], visible: Floats) -> tuple[Floats, Any]:
-    return mean_or_mode(columns, visible, np.zeros(visible.shape, bool)), None
+def average(columns: list[Column], visible: Floats) -> Filled:
+    return Filled(mean_or_mode(columns, visible, np.zeros(visible.shape, bool)))
 
 
-PEERS: dict[str, Callable[[list[Column], Floats], tuple[Floats, Any]]] = {
+PEERS: dict[str, Callable[[list[Column], Floats], Filled]] = {
     "mean-or-mode": average,
     "iterative": iterative,
     "knn": nearest,
@@ -412,17 +466,19 @@ def run(settings: dict[str, Any], folder: str | None) -> dict[str, Any]:
     visible = np.where(hidden, np.nan, truth)
     with warnings.catch_warnings(), Meter() as meter:
         warnings.simplefilter("ignore")
-        predicted, more = PEERS[settings["peer"]](columns, visible.copy())
-    errors = column_errors(columns, truth, predicted, hidden)
+        filled = PEERS[settings["peer"]](columns, visible.copy())
+    errors = column_errors(columns, truth, filled.values, hidden)
     record = {
         **settings,
+        "revision": revision(settings),
         "error": scored_mean(errors),
         "errors": [None if np.isnan(error) else round(error, 6) for error in errors.tolist()],
         "baseline": scored_mean(baseline_errors(columns, truth, hidden)),
-        "worse": clearly_worse(columns, truth, predicted, hidden),
+        "worse": clearly_worse(columns, truth, filled.values, hidden),
         **meter.costs(),
+        **filled.notes,
     }
-    return record | (calibration(columns, truth, hidden, *more) if more else {})
+    return record | (calibration(columns, truth, hidden, *filled.fitted) if filled.fitted else {})
 
 
 # --- all of them --------------------------------------------------------------------------------------------------
@@ -433,19 +489,47 @@ def numbers(text: str) -> list[int]:
     return list(range(int(low), int(high or low) + 1))
 
 
-def summary(records: list[dict[str, Any]]) -> list[str]:
+def summary(records: Sequence[Record]) -> list[str]:
     """Return a line for each data set, share, mechanism and mask: the ratio of evenly to the best peer of them."""
     cells: dict[tuple[Any, ...], dict[str, float]] = {}
-    for one in records:
+    for one in current(records):
         key = (one["mechanism"], one["percent"], one["dataset"], one["mask"])
         cells.setdefault(key, {})[one["peer"]] = one["error"]
     lines = []
     for key, errors in sorted(cells.items()):
-        peers = {peer: error for peer, error in errors.items() if peer != "evenly"}
-        if "evenly" in errors and peers:
-            best = min(peers, key=lambda peer: peers[peer])
-            lines.append(" ".join(map(str, key)) + f": {errors['evenly'] / peers[best]:.3f} x {best}")
+        peers = {peer: error for peer, error in errors.items() if peer not in OWN}
+        best = min(peers, key=lambda peer: peers[peer], default=None)
+        for own in OWN:
+            if best and own in errors:
+                lines.append(" ".join(map(str, key)) + f": {own} {errors[own] / peers[best]:.3f} x {best}")
     return lines
+
+
+def line(record: Record) -> str:
+    """Return what is printed of a run."""
+    parts = [
+        f"{' '.join(str(record[key]) for key in KEYS)} error {record['error']:.4f} (mean or mode "
+        f"{record['baseline']:.4f})",
+        f"{record['seconds']:.0f} s",
+        f"{record['peak_gib']:.2f} GiB",
+    ]
+    if record.get("covered"):
+        parts.append(f"covered {[round(share, 3) for share in record['covered']]}")
+    if record["worse"]:
+        parts.append(f"worse than mean or mode: {record['worse']}")
+    return ", ".join(parts)
+
+
+def start(settings: Record, folder: str | None) -> Record | None:
+    """Make a run in a process of its own, so that its memory is its own; None if it fails, which is printed."""
+    command = [sys.executable, __file__, "--one", json.dumps(settings), *(["--data", folder] if folder else [])]
+    made = subprocess.run(command, capture_output=True, text=True, check=False)
+    if made.returncode:
+        said = made.stderr.strip().splitlines()[-1:] or [f"ended with {made.returncode}"]
+        print(*settings.values(), "failed:", *said, flush=True)
+        return None
+    record: Record = json.loads(made.stdout.splitlines()[-1])
+    return record
 
 
 def main() -> None:
@@ -453,56 +537,32 @@ def main() -> None:
     parser.add_argument("--data", default=os.environ.get("EVENLY_DATA"))
     parser.add_argument("--out", type=Path, default=Path("peers.jsonl"))
     parser.add_argument("--dataset", nargs="*", default=list(NAMES))
-    parser.add_argument("--peer", nargs="*", default=list(PEERS))
+    parser.add_argument("--peer", nargs="*", default=list(PEERS), choices=list(PEERS))
     parser.add_argument("--masks", default="1")
     parser.add_argument("--percents", nargs="*", type=int, default=[20])
-    parser.add_argument("--mechanism", nargs="*", default=["mcar"])
+    parser.add_argument("--mechanism", nargs="*", default=["mcar"], choices=MECHANISMS)
     parser.add_argument("--one", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.one:
         print(json.dumps(run(json.loads(given.one), given.data)))
         return
     lines = given.out.read_text().splitlines() if given.out.exists() else []
-    records = [json.loads(line) for line in lines]
-    keys = ("dataset", "percent", "mask", "mechanism", "peer")
-    done = {tuple(one[key] for key in keys) for one in records}
+    records = current(map(json.loads, lines))
+    done = {tuple(one[key] for key in KEYS) for one in records}
     installed = [p for p in given.peer if p not in ("miceforest", "hyperimpute") or importlib.util.find_spec(p)]
     for peer in sorted(set(given.peer) - set(installed)):
         print(f"{peer}: not installed")
-    for dataset in given.dataset:
-        for mechanism in given.mechanism:
-            for percent in given.percents:
-                for mask in numbers(given.masks):
-                    for peer in installed:
-                        settings = dict(zip(keys, (dataset, percent, mask, mechanism, peer), strict=True))
-                        if tuple(settings.values()) in done:
-                            continue
-                        command = [sys.executable, __file__, "--one", json.dumps(settings)]
-                        made = subprocess.run(
-                            [*command, *(["--data", given.data] if given.data else [])],
-                            capture_output=True,
-                            text=True,
-                            check=False,
-                        )
-                        if made.returncode:
-                            print(*settings.values(), "failed:", made.stderr.strip().splitlines()[-1], flush=True)
-                            continue
-                        record = json.loads(made.stdout.splitlines()[-1])
-                        records.append(record)
-                        with given.out.open("a") as file:
-                            file.write(json.dumps(record) + "\n")
-                        print(
-                            *settings.values(),
-                            f"error {record['error']:.4f} (mean or mode {record['baseline']:.4f}), "
-                            f"{record['seconds']:.0f} s, {record['peak_gib']:.2f} GiB",
-                            *(
-                                f"covered {[round(x, 3) for x in record['covered']]}"
-                                for _ in "x"
-                                if "covered" in record
-                            ),
-                            f"worse than mean or mode: {record['worse']}" if record["worse"] else "",
-                            flush=True,
-                        )
+    asked = product(given.dataset, given.mechanism, given.percents, numbers(given.masks), installed)
+    for dataset, mechanism, percent, mask, peer in asked:
+        settings = dict(zip(KEYS, (dataset, percent, mask, mechanism, peer), strict=True))
+        if tuple(settings.values()) in done:
+            continue
+        record = start(settings, given.data)
+        if record:
+            records.append(record)
+            with given.out.open("a") as file:
+                file.write(json.dumps(record) + "\n")
+            print(line(record), flush=True)
     print(*summary(records), sep="\n")
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 import json
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,9 @@ from make_results import fill
 
 from evenly._support import require
 from evenly.files import write_bytes, write_text
+
+sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))
+from peers import current
 
 RESULTS = Path(__file__).parent / "results"
 PAGE = RESULTS / "peers.md"
@@ -54,7 +58,9 @@ def on_the_same_masks(by: dict[str, list[Record]]) -> dict[str, list[Record]]:
 
 
 def table(header: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
-    """Return a Markdown table."""
+    """Return a Markdown table, or that there is nothing in it yet."""
+    if not lines:
+        return "No runs yet."
     return "\n".join(f"| {' | '.join(line)} |" for line in (header, ["---"] * len(header), *lines))
 
 
@@ -202,7 +208,7 @@ def as_png(figure: Any) -> bytes:
 
 def page(text: str) -> str:
     """Return the page with its tables made again."""
-    records = read("peers.jsonl")
+    records = current(read("peers.jsonl"))
     makers = {"errors": errors, "costs": costs, "calibration": calibration, "worse": worse}
     sections = {name: make(records) for name, make in makers.items()}
     return fill(text, sections | {"balance": balance(read("balance.jsonl"))})
@@ -211,9 +217,10 @@ def page(text: str) -> str:
 def main() -> None:
     """Write the page and draw the picture."""
     write_text(PAGE, page(PAGE.read_text(encoding="utf-8")))
-    write_bytes(RESULTS / "pictures" / "peers.png", picture(read("peers.jsonl")))
-    if any(one.get("reliability") for one in read("peers.jsonl")):
-        write_bytes(RESULTS / "pictures" / "reliability.png", reliability(read("peers.jsonl")))
+    records = current(read("peers.jsonl"))
+    write_bytes(RESULTS / "pictures" / "peers.png", picture(records))
+    if any(one.get("reliability") for one in records):
+        write_bytes(RESULTS / "pictures" / "reliability.png", reliability(records))
 
 
 if __name__ == "__main__":

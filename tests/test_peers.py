@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib.util
+import json
+import shutil
 import subprocess
 import sys
 from dataclasses import replace
@@ -11,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import evenly
 from evenly.metrics import baseline_errors, column_errors
 from evenly.paper.datasets import DataSet, schema, synthetic
 from evenly.schema import Column
@@ -21,6 +24,7 @@ ROOT = Path(__file__).parents[1]
 def load_script(path: str):
     spec = importlib.util.spec_from_file_location(Path(path).stem, ROOT / path)
     script = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = script
     spec.loader.exec_module(script)
     return script
 
@@ -88,7 +92,7 @@ def hide_some(data: DataSet, mechanism: str = "mcar"):
 @pytest.mark.parametrize("of_numbers", [{}, peers.LIKE_R], ids=["scikit-learn", "R"])
 def test_missforest_fills_every_cell_and_beats_the_mean_where_columns_depend(data, of_numbers):
     columns, truth, visible, hidden = hide_some(data)
-    full, _ = peers.missforest(columns, visible.copy(), n_trees=5, most=2, of_numbers=of_numbers)
+    full = peers.missforest(columns, visible.copy(), n_trees=5, most=2, of_numbers=of_numbers).values
     assert (full[~np.isnan(visible)] == visible[~np.isnan(visible)]).all()
     assert np.isfinite(full).all()
     errors, simple = column_errors(columns, truth, full, hidden), baseline_errors(columns, truth, hidden)
@@ -106,11 +110,11 @@ def test_missforest_stops_when_neither_numbers_nor_classes_come_closer(monkeypat
 
     monkeypatch.setattr(peers, "how_far", moved)
     said = iter(np.array([[3.0, 3.0], [4.0, 2.0], [4.0, 3.0], [0.0, 0.0]]))
-    full, _ = peers.missforest(columns, visible.copy(), n_trees=1, most=10)
+    full = peers.missforest(columns, visible.copy(), n_trees=1, most=10).values
     assert len(tables) == 3
     assert (full == tables[1]).all()
     said = iter(np.array([[3.0, 3.0], [4.0, 4.0]]))
-    assert (peers.missforest(columns, visible.copy(), n_trees=1, most=2)[0] == tables[-1]).all()
+    assert (peers.missforest(columns, visible.copy(), n_trees=1, most=2).values == tables[-1]).all()
 
 
 def test_moves_of_numbers_are_relative_to_all_numbers():
@@ -123,7 +127,7 @@ def test_neighbours_vote_for_classes_instead_of_averaging_their_codes():
     columns = [Column(name="x", kind="real"), Column(name="color", kind="categorical", classes=[0, 1, 2])]
     near = [[0.0, 0.0], [0.1, 0.0], [0.2, 2.0], [0.3, 2.0], [0.4, 2.0]]
     visible = np.array([*near, [0.2, np.nan], *([9.0, 1.0] for _ in range(6))])
-    full, _ = peers.nearest(columns, visible)
+    full = peers.nearest(columns, visible).values
     assert full[5, 1] == 2.0
     known = ~np.isnan(visible)
     assert full[known] == pytest.approx(visible[known])
@@ -131,7 +135,7 @@ def test_neighbours_vote_for_classes_instead_of_averaging_their_codes():
 
 def test_neighbours_fill_every_cell(data):
     columns, truth, visible, hidden = hide_some(data)
-    errors = column_errors(columns, truth, peers.nearest(columns, visible)[0], hidden)
+    errors = column_errors(columns, truth, peers.nearest(columns, visible).values, hidden)
     assert peers.scored_mean(errors) < 0.8 * peers.scored_mean(baseline_errors(columns, truth, hidden))
 
 
@@ -140,7 +144,7 @@ def test_neighbours_fill_every_cell(data):
 
 def test_a_column_without_hidden_cells_is_not_in_the_mean(data):
     columns, truth, visible, hidden = hide_some(data, "mar")
-    errors = column_errors(columns, truth, peers.average(columns, visible)[0], hidden)
+    errors = column_errors(columns, truth, peers.average(columns, visible).values, hidden)
     assert np.isnan(errors).sum() == 1
     assert peers.scored_mean(errors) == pytest.approx(peers.scored_mean(baseline_errors(columns, truth, hidden)))
     assert np.isfinite(peers.scored_mean(errors))
@@ -180,3 +184,46 @@ def test_costs_include_those_of_children():
         assert set(costs) == {"seconds", "cpu_seconds", "load", "peak_gib"}
         assert 0.25 < costs["cpu_seconds"] < costs["seconds"] + 0.1
     assert one.peak_gib > peers.resident_bytes() / 2**30 + 0.2
+
+
+# --- which runs count ---------------------------------------------------------------------------------------------
+
+
+def record(peer: str, error: float, mask: int = 1, dataset: str = "wine", mechanism: str = "mcar", **more):
+    asked = dict(zip(peers.KEYS, (dataset, 20, mask, mechanism, peer), strict=True))
+    costs = {"seconds": 10.0, "peak_gib": 0.5, "worse": [], "errors": [error, None], "baseline": 0.5}
+    return {**asked, "error": error, "revision": peers.revision(asked), **costs, **more}
+
+
+def test_records_of_other_code_do_not_count():
+    old = [{k: v for k, v in record(peer, 0.1).items() if k != "revision"} for peer in ("iterative", "evenly")]
+    driven = {**record("iterative", 0.1, mechanism="mar"), "revision": "1.1"}
+    new = record("evenly", 0.2)
+    assert peers.current([*old, driven, new]) == [old[0], new]
+    assert peers.summary([*old, new]) == ["mcar 20 wine 1: evenly 2.000 x iterative"]
+
+
+def test_what_is_recorded_by_the_same_code_is_not_run_again(tmp_path, monkeypatch, capsys):
+    asked = []
+    monkeypatch.setattr(peers, "start", lambda settings, _: asked.append(settings["peer"]))
+    out = tmp_path / "peers.jsonl"
+    lines = [record("iterative", 0.1), {**record("evenly", 0.1), "revision": "1.1"}]
+    out.write_text("".join(json.dumps(one) + "\n" for one in lines))
+    command = ["peers.py", "--out", str(out), "--dataset", "wine", "--peer", "iterative", "evenly"]
+    monkeypatch.setattr(sys, "argv", command)
+    peers.main()
+    assert asked == ["evenly"]
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
+def test_evenly_tells_its_commit_or_else_its_version(monkeypatch, tmp_path):
+    monkeypatch.setattr(evenly, "__file__", str(tmp_path / "__init__.py"))
+    assert peers.commit() == evenly.__version__
+    git = ["git", "-c", "user.name=a", "-c", "user.email=a@b.c", "-c", "commit.gpgsign=false"]
+    (tmp_path / "__init__.py").write_text("")
+    for words in (["init", "-q"], ["add", "."], ["commit", "-q", "-m", "one"]):
+        subprocess.run([*git, *words], cwd=tmp_path, check=True, capture_output=True)
+    clean = peers.commit()
+    assert 7 <= len(clean) <= 12
+    (tmp_path / "__init__.py").write_text("1")
+    assert peers.commit() == f"{clean}+"
