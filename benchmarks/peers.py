@@ -46,15 +46,15 @@ MECHANISMS = ("mcar", "mar", "mnar")
 LEVELS = (0.5, 0.8, 0.9)
 KEYS = ("dataset", "percent", "mask", "mechanism", "peer")
 """What a run is asked for by; the same ones made by the same code need not be run again."""
-REVISIONS = {"mar": 2, "mnar": 2, "knn": 2, "missforest": 2, "evenly": 2}
+REVISIONS = {"mar": 2, "mnar": 2, "knn": 2, "missforest": 2, "evenly": 2, "evenly-inferred": 2}
 """Which code made a record, by mechanism and by peer; 1 where none is given, and for records without a revision.
 
 Raise a peer's number when it gives other results than before: for evenly, whenever what `Imputer()` learns or imputes
 changes. Raise a mechanism's when it hides other cells. Records of other revisions stay in the file, are left out of
 every comparison, and are run again.
 """
-OWN = ("evenly",)
-"""These are compared with the peers."""
+OWN = ("evenly", "evenly-inferred")
+"""These are compared with the peers; the second is not told what the columns are."""
 
 
 def revision(one: Mapping[str, Any]) -> str:
@@ -146,6 +146,47 @@ def evenly_imputer(columns: list[Column], visible: Floats) -> Filled:
     frame = pd.DataFrame({column.name: visible[:, j] for j, column in enumerate(columns)})
     imputer = Imputer(schema=Schema(columns=columns), random_state=0).fit(frame)
     return Filled(imputer.predict_cells(frame), notes | training(imputer), (imputer, frame))
+
+
+def evenly_inferred(columns: list[Column], visible: Floats) -> Filled:
+    """Impute the table as people have it, without a schema; cells left missing get the mean or mode, and are named."""
+    from evenly import Imputer
+
+    notes: Record = {"commit": commit()}
+    frame = as_people_have_it(columns, visible)
+    imputer = Imputer(random_state=0).fit(frame)
+    values = as_codes(columns, imputer.transform(frame))
+    left = np.isnan(values)
+    simple = mean_or_mode(columns, visible, np.zeros(visible.shape, bool))
+    found = {column.name: column.kind for column in imputer.schema_.columns}
+    others = {column.name: [column.kind, found[column.name]] for column in columns if column.kind != found[column.name]}
+    names = [column.name for j, column in enumerate(columns) if left[:, j].any()]
+    notes |= {"other_kinds": others, "left_missing": names}
+    return Filled(np.where(left, simple, values), notes | training(imputer))
+
+
+def as_people_have_it(columns: list[Column], visible: Floats) -> Any:
+    """Return a pandas frame with classes as texts (c0, c1, ...) and numbers as floats, as files with gaps are read."""
+    import pandas as pd
+
+    def texts(codes: Floats) -> list[str | None]:
+        return [None if np.isnan(code) else f"c{code:.0f}" for code in codes]
+
+    cells = {
+        column.name: texts(visible[:, j]) if column.has_classes else visible[:, j] for j, column in enumerate(columns)
+    }
+    return pd.DataFrame(cells)
+
+
+def as_codes(columns: list[Column], frame: Any) -> Floats:
+    """Return the values of such a frame, with classes as codes again and NaN where a cell is missing."""
+    cells = []
+    for column in columns:
+        own = frame[column.name]
+        if column.has_classes:
+            own = own.map({f"c{code}": float(code) for code in range(len(column.classes or ()))})
+        cells.append(own.to_numpy(dtype=float, na_value=np.nan))
+    return np.column_stack(cells)
 
 
 def commit() -> str:
@@ -306,6 +347,7 @@ PEERS: dict[str, Callable[[list[Column], Floats], Filled]] = {
     "missforest": missforest,
     "missforest-sqrt": partial(missforest, of_numbers=LIKE_R),
     "evenly": evenly_imputer,
+    "evenly-inferred": evenly_inferred,
 }
 
 

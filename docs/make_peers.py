@@ -19,16 +19,30 @@ from evenly._support import require
 from evenly.files import write_bytes, write_text
 
 sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))
-from peers import current
+from peers import OWN, current
 
 RESULTS = Path(__file__).parent / "results"
 PAGE = RESULTS / "peers.md"
 Record = dict[str, Any]
-PEERS = ("mean-or-mode", "iterative", "knn", "miceforest", "hyperimpute", "missforest", "missforest-sqrt", "evenly")
+PEERS = (
+    "mean-or-mode",
+    "iterative",
+    "knn",
+    "miceforest",
+    "hyperimpute",
+    "missforest",
+    "missforest-sqrt",
+    "evenly",
+    "evenly-inferred",
+)
 DATASETS = ("breast", "wine", "spam", "letter", "adult", "credit")
 METHODS = ("lip-none", "std-none", "iqr-none", "max-none", "none")
 COLORS = dict(
-    zip(PEERS, ("0.6", "#56b4e9", "#009e73", "#f0e442", "#0072b2", "#d55e00", "#e69f00", "#000000"), strict=True)
+    zip(
+        PEERS,
+        ("0.6", "#56b4e9", "#009e73", "#f0e442", "#0072b2", "#d55e00", "#e69f00", "#000000", "#cc79a7"),
+        strict=True,
+    )
 )
 FEWEST_CELLS = 50
 """A tenth with fewer cells is not drawn: chance alone moves it by a tenth and more."""
@@ -71,7 +85,7 @@ def errors(records: Sequence[Record]) -> str:
     for (mechanism, percent, dataset), by in rows(records):
         kept = on_the_same_masks(by)
         mean = {peer: float(np.mean([one["error"] for one in runs])) for peer, runs in kept.items()}
-        others = [value for peer, value in mean.items() if peer != "evenly"]
+        others = [value for peer, value in mean.items() if peer not in OWN]
         if "evenly" not in mean or not others:
             continue
         least = min(mean.values())
@@ -130,9 +144,31 @@ def worse(records: Sequence[Record]) -> str:
         if runs:
             named = sorted({f"{one['dataset']}: {name}" for one in runs for name in one["worse"]})
             scored = sum(error is not None for one in runs for error in one["errors"])
-            shown = "; ".join(named) if peer == "evenly" else ""
+            shown = "; ".join(named) if peer in OWN else ""
             lines.append([peer, f"{sum(len(one['worse']) for one in runs)} of {scored}", shown or "–"])
     return table(["peer", "columns worse", "which (evenly)"], lines)
+
+
+def inferred(records: Sequence[Record]) -> str:
+    """What evenly loses, or wins, where it is not told the kinds, and which it found instead."""
+    lines = []
+    for (mechanism, percent, dataset), by in rows(records):
+        told = {one["mask"]: one for one in by.get("evenly", [])}
+        runs = [one for one in by.get("evenly-inferred", []) if one["mask"] in told]
+        if runs:
+            ratio = np.mean([one["error"] for one in runs]) / np.mean([told[one["mask"]]["error"] for one in runs])
+            changes: dict[str, list[str]] = {}
+            for one in runs:
+                for name, (kind, found) in one["other_kinds"].items():
+                    names = changes.setdefault(f"{kind} as {found}", [])
+                    names += [name] if name not in names else []
+            kinds = "; ".join(f"{change}: {', '.join(names)}" for change, names in sorted(changes.items()))
+            left = sorted({name for one in runs for name in one["left_missing"]})
+            masks = ", ".join(str(one["mask"]) for one in sorted(runs, key=lambda one: one["mask"]))
+            lines.append(
+                [f"{mechanism} {percent} %", dataset, masks, f"{ratio:.3f}", kinds or "–", ", ".join(left) or "–"]
+            )
+    return table(["hidden", "data set", "masks", "inferred / told", "kinds", "left missing"], lines)
 
 
 def balance(records: Sequence[Record]) -> str:
@@ -209,7 +245,7 @@ def as_png(figure: Any) -> bytes:
 def page(text: str) -> str:
     """Return the page with its tables made again."""
     records = current(read("peers.jsonl"))
-    makers = {"errors": errors, "costs": costs, "calibration": calibration, "worse": worse}
+    makers = {"errors": errors, "costs": costs, "calibration": calibration, "inferred": inferred, "worse": worse}
     sections = {name: make(records) for name, make in makers.items()}
     return fill(text, sections | {"balance": balance(read("balance.jsonl"))})
 

@@ -16,7 +16,7 @@ import pytest
 import evenly
 from evenly.metrics import baseline_errors, column_errors
 from evenly.paper.datasets import DataSet, schema, synthetic
-from evenly.schema import Column
+from evenly.schema import Column, infer_schema
 
 ROOT = Path(__file__).parents[1]
 
@@ -137,6 +137,43 @@ def test_neighbours_fill_every_cell(data):
     columns, truth, visible, hidden = hide_some(data)
     errors = column_errors(columns, truth, peers.nearest(columns, visible).values, hidden)
     assert peers.scored_mean(errors) < 0.8 * peers.scored_mean(baseline_errors(columns, truth, hidden))
+
+
+class Echo:
+    """Imputes the truth, and leaves one column as it is."""
+
+    truth, left = None, "count_1"
+
+    def __init__(self, random_state):
+        self.history_, self._networks = {"elbo": np.zeros(7)}, [0, 0, 0]
+
+    def fit(self, frame):
+        self.schema_ = infer_schema(frame)
+        return self
+
+    def transform(self, frame):
+        return self.truth.assign(**{self.left: frame[self.left]})
+
+
+def test_codes_survive_a_table_of_texts_and_what_was_inferred_is_told(data, monkeypatch):
+    columns, truth, visible, hidden = hide_some(data)
+    table = peers.as_people_have_it(columns, visible)
+    assert set(table["group"].dropna()) == {"c0", "c1", "c2", "c3"}
+    assert table["real_1"].dtype == float
+    np.testing.assert_array_equal(peers.as_codes(columns, table), visible)
+    monkeypatch.setattr(Echo, "truth", peers.as_people_have_it(columns, truth))
+    monkeypatch.setattr(evenly, "Imputer", Echo)
+    made = peers.evenly_inferred(columns, visible.copy())
+    errors = column_errors(columns, truth, made.values, hidden)
+    simple = baseline_errors(columns, truth, hidden)
+    at = data.columns.index("count_1")
+    assert errors[at] == pytest.approx(simple[at])
+    assert not np.delete(errors, at).any()
+    assert made.notes["left_missing"] == ["amount_3", "count_1"]  # one of them has cells that nobody knows
+    assert (made.notes["epochs"], made.notes["networks"]) == (7, 3)
+    kinds = {column.name: column.kind for column in Echo(0).fit(table).schema_.columns}
+    told = {column.name: column.kind for column in columns}
+    assert made.notes["other_kinds"] == {name: [told[name], kinds[name]] for name in told if told[name] != kinds[name]}
 
 
 # --- how runs are scored ------------------------------------------------------------------------------------------
