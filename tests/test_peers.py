@@ -264,3 +264,75 @@ def test_evenly_tells_its_commit_or_else_its_version(monkeypatch, tmp_path):
     assert 7 <= len(clean) <= 12
     (tmp_path / "__init__.py").write_text("1")
     assert peers.commit() == f"{clean}+"
+
+
+# --- side by side -------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def make_peers(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "docs"))
+    return load_script("docs/make_peers.py")
+
+
+def wine() -> list[dict]:
+    """Evenly on three masks, the strongest peer on one of them, and a weak one on all."""
+    return [
+        *(record("evenly", error, mask, cpu_seconds=30.0) for mask, error in enumerate((0.20, 0.22, 0.24), 1)),
+        *(record("iterative", 0.4, mask) for mask in (1, 2, 3)),
+        record("missforest", 0.198, 2, seconds=40.0, cpu_seconds=20.0),
+        record("missforest", 0.198, 7),
+    ]
+
+
+def cells_of(made: str) -> list[dict[str, str]]:
+    header, _, *lines = [[cell.strip() for cell in line.strip("|").split("|")] for line in made.splitlines()]
+    return [dict(zip(header, cells, strict=True)) for cells in lines]
+
+
+def test_a_peer_that_was_run_on_some_masks_is_compared_on_these(make_peers):
+    (row,) = cells_of(make_peers.errors([*wine(), record("evenly-inferred", 0.1)]))
+    assert row["masks"] == "1, 2, 3"
+    assert (row["iterative"], row["evenly"]) == ("0.4000", "0.2200")
+    assert (row["missforest"], row["evenly-inferred"]) == ("**0.1980** (1)", "0.1000 (1)")
+    assert (row["worst ratio"], row["to"], row["on masks"]) == ("1.111", "missforest", "1")
+
+
+def test_peers_are_shown_where_evenly_was_not_run(make_peers):
+    one, two = cells_of(make_peers.errors([*wine(), record("iterative", 0.3, 4, "adult")]))
+    assert (one["data set"], two["data set"], two["masks"]) == ("wine", "adult", "4")
+    assert (two["iterative"], two["missforest"], two["evenly"], two["worst ratio"]) == ("0.3000", "–", "–", "–")
+
+
+def test_every_mask_has_its_ratio_to_its_best_peer(make_peers):
+    (row,) = cells_of(make_peers.by_mask(wine()))
+    assert list(row.values())[-1] == "1: 0.500 iterative; 2: 1.111 missforest; 3: 0.600 iterative"
+
+
+def test_data_sets_are_counted_in_sentences(make_peers):
+    breast = [record("evenly", 0.102, dataset="breast"), record("knn", 0.1, dataset="breast")]
+    spam = [record("evenly", 0.1, dataset="spam"), record("knn", 0.2, dataset="spam")]
+    assert make_peers.counts([*wine(), *breast, *spam, record("knn", 0.1, dataset="adult")]) == (
+        "mcar 20 %: evenly has the least error of all peers that were run on 1 (spam) of 3 data sets, and is within 3 "
+        "% of the least on 1 (breast) more. It takes less time than missforest on 1 of 1, and up to 3 % more on 0 "
+        "(wine 0.25). It takes less CPU time than missforest on 0 of 1, and up to 3 % more on 0 (wine 1.50)."
+    )
+    assert make_peers.counts([record("knn", 0.1)]) == "No runs yet."
+
+
+def test_columns_without_a_score_are_not_counted_as_scored(make_peers):
+    assert "| iterative | 0 of 3 | – |" in make_peers.worse(wine())
+
+
+def test_what_was_inferred_is_listed(make_peers):
+    kinds = {"quality": ["count", "ordinal"], "ph": ["real", "ignore"], "age": ["count", "ordinal"]}
+    made = record("evenly-inferred", 0.21, 1, other_kinds=kinds, left_missing=["ph"])
+    (row,) = cells_of(make_peers.inferred([*wine(), made]))
+    assert row["inferred / told"] == "1.050"
+    assert row["kinds"] == "count as ordinal: quality, age; real as ignore: ph"
+    assert row["left missing"] == "ph"
+
+
+def test_the_picture_is_drawn_with_peers_on_some_masks(make_peers):
+    pytest.importorskip("matplotlib")
+    assert make_peers.picture(wine()).startswith(b"\x89PNG")
