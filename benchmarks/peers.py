@@ -473,6 +473,8 @@ def calibration(columns: list[Column], truth: Floats, hidden: Flags, imputer: An
     curve = np.zeros((10, 3))
     for j, column in enumerate(columns):
         scored = hidden[:, j] & ~np.isnan(truth[:, j])
+        if not scored.any():
+            continue
         if column.name in imputer.bins_:
             shares, bins = found[column.name]["probabilities"][scored], imputer.bins_[column.name]
             away = np.abs(bins.ranks(shares, truth[scored, j], rng) - 0.5)

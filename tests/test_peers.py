@@ -187,6 +187,30 @@ def test_a_column_without_hidden_cells_is_not_in_the_mean(data):
     assert np.isfinite(peers.scored_mean(errors))
 
 
+class Certain:
+    """Has all numbers in bins, and every truth in the middle of its distribution."""
+
+    def __init__(self, columns, shape):
+        self.bins_ = {column.name: self for column in columns if not column.has_classes}
+        self.found = {name: {"probabilities": np.ones(shape)} for name in self.bins_}
+
+    def distribution(self, frame):
+        return self.found
+
+    def ranks(self, shares, truth, rng):
+        return np.full(len(truth), 0.5)
+
+    def quantiles(self, shares, level):
+        return np.full(len(shares), level)
+
+
+def test_a_column_without_hidden_cells_is_not_in_the_calibration(data):
+    columns, truth, _, hidden = hide_some(data, "mar")
+    made = peers.calibration(columns, truth, hidden, Certain(columns, truth.shape), None)
+    assert made["covered"] == [1.0, 1.0, 1.0]
+    assert np.isfinite(made["width"])
+
+
 def test_an_error_where_the_mode_makes_none_is_worse():
     column = Column(name="kind", kind="categorical", classes=[0, 1])
     truth, hidden = np.zeros((100, 1)), np.arange(100)[:, None] < 20
