@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: demo test test-slow lint bench docs clean
+.PHONY: demo test test-slow lint bench bench-peers docs clean
 
 demo: $(VENV)/tool.stamp
 	$(BIN)/evenly demo --out demo
@@ -27,6 +27,11 @@ bench: $(VENV)/test.stamp
 	$(BIN)/python benchmarks/together.py
 	$(BIN)/python benchmarks/imputer_cost.py
 	$(BIN)/python benchmarks/engines.py --rows 1000000 --engines polars duckdb
+
+# The imputer beside others on the smallest table, measured anew in a few minutes; the larger tables take hours.
+bench-peers: $(VENV)/test.stamp
+	rm -f $(VENV)/peers.jsonl
+	$(BIN)/python benchmarks/peers.py --dataset breast --out $(VENV)/peers.jsonl
 
 docs: $(VENV)/test.stamp
 	$(BIN)/python docs/make_pictures.py

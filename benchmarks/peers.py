@@ -2,9 +2,9 @@
 
 Run: python benchmarks/peers.py [--data DIR] [--out FILE] [--dataset wine ...] [--peer missforest ...] [--masks 1-3]
 [--percents 10 20] [--mechanism mcar ...]. Every run has a process of its own and is one line of FILE (JSON); what FILE
-has already is not run again. At the end the ratio of evenly's error to that of the best peer on the same cells is
-printed. All peers get the same cells, and are scored by `evenly.metrics.column_errors` on numbers
-as they come, without rounding.
+has already, made by the same code (`REVISIONS`), is not run again. At the end the ratio of evenly's error to that of
+the best peer on the same cells is printed. All peers get the same cells, and are scored by
+`evenly.metrics.column_errors` on numbers as they come, without rounding.
 
 HyperImpute and miceforest take part where they are installed.
 """
@@ -18,23 +18,53 @@ import os
 import resource
 import subprocess
 import sys
+import threading
 import time
 import warnings
-from collections.abc import Callable
+import zlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import product
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+import evenly
 from evenly.metrics import baseline_errors, column_errors, mean_or_mode
 from evenly.paper.datasets import NAMES, DataSet, hidden_mask, load_dataset, schema
-from evenly.schema import Column
+from evenly.schema import CLASS_KINDS, Column
 
 Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
+Record = dict[str, Any]
 MECHANISMS = ("mcar", "mar", "mnar")
 LEVELS = (0.5, 0.8, 0.9)
+KEYS = ("dataset", "percent", "mask", "mechanism", "peer")
+"""What a run is asked for by; the same ones made by the same code need not be run again."""
+REVISIONS = {"mar": 2, "mnar": 2, "knn": 2, "missforest": 2, "evenly": 2, "evenly-inferred": 2}
+"""Which code made a record, by mechanism and by peer; 1 where none is given, and for records without a revision.
+
+Raise a peer's number when it gives other results than before: for evenly, whenever what `Imputer()` learns or imputes
+changes. Raise a mechanism's when it hides other cells. Records of other revisions stay in the file, are left out of
+every comparison, and are run again.
+"""
+OWN = ("evenly", "evenly-inferred")
+"""These are compared with the peers; the second is not told what the columns are."""
+
+
+def revision(one: Mapping[str, Any]) -> str:
+    """Return the revision of a run that is made now: that of its mechanism and that of its peer."""
+    return f"{REVISIONS.get(one['mechanism'], 1)}.{REVISIONS.get(one['peer'], 1)}"
+
+
+def current(records: Iterable[Record]) -> list[Record]:
+    """Return the records that would come out again if they were made now."""
+    return [one for one in records if one.get("revision", "1.1") == revision(one)]
 
 
 # --- which cells are hidden ---------------------------------------------------------------------------------------
@@ -43,40 +73,141 @@ LEVELS = (0.5, 0.8, 0.9)
 def hide(data: DataSet, percent: int, run: int, mechanism: str) -> Flags:
     """Hide cells: completely at random, by the value of another column, or by the cell's own value.
 
-    In `mar` the first column that is never missing is never hidden, and the odds of every other cell to be hidden grow
-    with the rank of the row in it, from about 1/3 of the mean rate to 5/3. In `mnar` they grow so with the cell's own
-    rank.
+    In `mar` one column, the driver, is never hidden, and the probability of every other cell to be hidden grows in a
+    straight line with the row's rank in it, from 1/3 of the asked share to 5/3. In `mnar` it grows so with the cell's
+    own rank. Of the known cells of every column that may be hidden, the asked share is, up to rounding.
     """
     if mechanism == "mcar":
         return hidden_mask(data, percent, run)
-    rng = np.random.default_rng([run, percent, NAMES.index(data.name), MECHANISMS.index(mechanism)])
+    name = zlib.crc32(data.name.encode())
+    rng = np.random.default_rng([run, percent, name, MECHANISMS.index(mechanism)])
     known = data.known
     hidden = np.zeros(known.shape, bool)
-    driver = int(np.argmax(known.all(0)))
+    driver = find_driver(data)
     for j in range(known.shape[1]):
         if mechanism == "mar" and j == driver:
             continue
-        by = data.values[:, driver if mechanism == "mar" else j]
-        # Equal values share a rank, or the order of the rows would decide.
-        _, place, counts = np.unique(by, return_inverse=True, return_counts=True)
-        rank = ((np.cumsum(counts) - 0.5 * counts) / counts.sum())[place]
-        hidden[:, j] = known[:, j] & (rng.random(len(by)) < percent / 100 * (1 + 4 * rank) / 3)
+        rows = np.flatnonzero(known[:, j])
+        by = data.values[rows, driver if mechanism == "mar" else j]
+        hidden[rows[draw_by_rank(rank(by), percent / 100, rng)], j] = True
     return hidden
+
+
+def find_driver(data: DataSet) -> int:
+    """Return the first column of numbers that is never missing, or else the first of numbers, or else the first.
+
+    Classes have no order that missing cells could go by, and what a table is about is often its first column.
+    """
+    numeric = np.array([data.kinds[column] not in CLASS_KINDS for column in data.columns])
+    return int(np.argmax(2 * numeric + (numeric & data.known.all(0))))
+
+
+def rank(values: Floats) -> Floats:
+    """Return ranks between 0 and 1 whose mean is 1/2; equal values share one, and missing ones are in the middle."""
+    ranks = np.full(len(values), 0.5)
+    there = ~np.isnan(values)
+    # Equal values share a rank, or the order of the rows would decide.
+    _, place, counts = np.unique(values[there], return_inverse=True, return_counts=True)
+    ranks[there] = ((np.cumsum(counts) - 0.5 * counts) / max(counts.sum(), 1))[place]
+    return ranks
+
+
+def draw_by_rank(ranks: Floats, share: float, rng: np.random.Generator) -> npt.NDArray[np.intp]:
+    """Draw that share of the places, up to rounding, a place the more probably the higher its rank.
+
+    A step is taken along the summed probabilities of the places in random order: each place has its own probability,
+    and their number does not depend on chance, as draws place by place would.
+    """
+    steepness = min(2 / 3, (1 - share) / share)  # no probability above 1
+    order = rng.permutation(len(ranks))
+    passed = np.cumsum(share * (1 + steepness * (2 * ranks[order] - 1)))
+    steps = np.floor(np.concatenate([[0.0], passed]) + rng.random())
+    return order[np.diff(steps) > 0]
 
 
 # --- the peers ----------------------------------------------------------------------------------------------------
 
 
-def evenly_imputer(columns: list[Column], visible: Floats) -> tuple[Floats, Any]:
-    from evenly import Imputer, Schema
+@dataclass(frozen=True)
+class Filled:
+    """A table that a peer filled, what to record of it, and the imputer with its table if it knows distributions."""
 
-    table = {column.name: visible[:, j] for j, column in enumerate(columns)}
+    values: Floats
+    notes: Record = field(default_factory=dict)
+    fitted: tuple[Any, Any] | None = None
+
+
+def evenly_imputer(columns: list[Column], visible: Floats) -> Filled:
     import pandas as pd
 
-    imputer = Imputer(schema=Schema(columns=columns), random_state=0)
-    frame = pd.DataFrame(table)
-    imputer.fit(frame)
-    return imputer.predict_cells(frame), (imputer, frame)
+    from evenly import Imputer, Schema
+
+    notes = {"commit": commit()}
+    frame = pd.DataFrame({column.name: visible[:, j] for j, column in enumerate(columns)})
+    imputer = Imputer(schema=Schema(columns=columns), random_state=0).fit(frame)
+    return Filled(imputer.predict_cells(frame), notes | training(imputer), (imputer, frame))
+
+
+def evenly_inferred(columns: list[Column], visible: Floats) -> Filled:
+    """Impute the table as people have it, without a schema; cells left missing get the mean or mode, and are named."""
+    from evenly import Imputer
+
+    notes: Record = {"commit": commit()}
+    frame = as_people_have_it(columns, visible)
+    imputer = Imputer(random_state=0).fit(frame)
+    values = as_codes(columns, imputer.transform(frame))
+    left = np.isnan(values)
+    simple = mean_or_mode(columns, visible, np.zeros(visible.shape, bool))
+    found = {column.name: column.kind for column in imputer.schema_.columns}
+    others = {column.name: [column.kind, found[column.name]] for column in columns if column.kind != found[column.name]}
+    names = [column.name for j, column in enumerate(columns) if left[:, j].any()]
+    notes |= {"other_kinds": others, "left_missing": names}
+    return Filled(np.where(left, simple, values), notes | training(imputer))
+
+
+def as_people_have_it(columns: list[Column], visible: Floats) -> Any:
+    """Return a pandas frame with classes as texts (c0, c1, ...) and numbers as floats, as files with gaps are read."""
+    import pandas as pd
+
+    def texts(codes: Floats) -> list[str | None]:
+        return [None if np.isnan(code) else f"c{code:.0f}" for code in codes]
+
+    cells = {
+        column.name: texts(visible[:, j]) if column.has_classes else visible[:, j] for j, column in enumerate(columns)
+    }
+    return pd.DataFrame(cells)
+
+
+def as_codes(columns: list[Column], frame: Any) -> Floats:
+    """Return the values of such a frame, with classes as codes again and NaN where a cell is missing."""
+    cells = []
+    for column in columns:
+        own = frame[column.name]
+        if column.has_classes:
+            own = own.map({f"c{code}": float(code) for code in range(len(column.classes or ()))})
+        cells.append(own.to_numpy(dtype=float, na_value=np.nan))
+    return np.column_stack(cells)
+
+
+def commit() -> str:
+    """Return the commit that evenly is imported from, with a plus if its files differ, or else its version."""
+    folder = Path(evenly.__file__).parent
+
+    def ask(*words: str) -> str | None:
+        with suppress(OSError):
+            made = subprocess.run(["git", *words], cwd=folder, capture_output=True, text=True, check=False)
+            return None if made.returncode else made.stdout.strip()
+        return None
+
+    # A folder of packages may lie in a repository of something else: then git does not know the files.
+    if ask("ls-files", "--error-unmatch", "__init__.py") is None:
+        return evenly.__version__
+    return f"{ask('rev-parse', '--short', 'HEAD')}{'+' if ask('status', '--porcelain', '.') else ''}"
+
+
+def training(imputer: Any) -> Record:
+    """Return how many epochs the first network was trained for, until it stopped, and how many networks there are."""
+    return {"epochs": len(imputer.history_["elbo"]), "networks": len(imputer._networks)}
 
 
 def to_classes(columns: list[Column], predicted: Floats) -> Floats:
@@ -87,24 +218,58 @@ def to_classes(columns: list[Column], predicted: Floats) -> Floats:
     return predicted
 
 
-def iterative(columns: list[Column], visible: Floats) -> tuple[Floats, Any]:
+def iterative(columns: list[Column], visible: Floats) -> Filled:
     from sklearn.experimental import enable_iterative_imputer  # noqa: F401  (the import is the switch)
     from sklearn.impute import IterativeImputer
 
-    return to_classes(columns, IterativeImputer(random_state=0).fit_transform(visible)), None
+    return Filled(to_classes(columns, IterativeImputer(random_state=0).fit_transform(visible)))
 
 
-def nearest(columns: list[Column], visible: Floats) -> tuple[Floats, Any]:
+def nearest(columns: list[Column], visible: Floats) -> Filled:
+    """Average the five nearest rows: numbers and ordered classes standardized, other classes one-hot, most votes win.
+
+    Two different classes are as far from each other, 2, as the squares of two standardized numbers on average.
+    """
     from sklearn.impute import KNNImputer
 
     mean, std = np.nanmean(visible, 0), np.nanstd(visible, 0)
     std = np.where(std > 0.0, std, 1.0)
-    filled = KNNImputer(n_neighbors=5).fit_transform((visible - mean) / std)
-    return to_classes(columns, filled * std + mean), None
+    parts = [
+        one_hot(visible[:, j], len(column.classes or ()))
+        if column.kind in ("binary", "categorical")
+        else (visible[:, j : j + 1] - mean[j]) / std[j]
+        for j, column in enumerate(columns)
+    ]
+    ends = np.cumsum([part.shape[1] for part in parts])[:-1]
+    filled = np.split(KNNImputer(n_neighbors=5).fit_transform(np.hstack(parts)), ends, axis=1)
+    found = [part.argmax(1) if part.shape[1] > 1 else part[:, 0] * std[j] + mean[j] for j, part in enumerate(filled)]
+    return Filled(to_classes(columns, np.column_stack(found).astype(float)))
 
 
-def missforest(columns: list[Column], visible: Floats, n_trees: int = 100, most: int = 10) -> tuple[Floats, Any]:
-    """Forest by forest, the columns with fewest missing cells first, until the imputed cells stop coming closer."""
+def one_hot(codes: Floats, n: int) -> Floats:
+    """Return a column for each class, two at least; rows without a class are missing in all of them."""
+    rows: Floats = (codes[:, None] == np.arange(max(n, 2))).astype(float)
+    rows[np.isnan(codes)] = np.nan
+    return rows
+
+
+def missforest(
+    columns: list[Column],
+    visible: Floats,
+    n_trees: int = 100,
+    most: int = 10,
+    of_numbers: Mapping[str, Any] = MappingProxyType({}),
+) -> Filled:
+    """Forest by forest, the columns with fewest missing cells first, until the imputed cells stop coming closer.
+
+    The stop is that of the R package: as soon as neither numbers nor classes moved less than in the round before, the
+    table of the round before is the result; after `most` rounds the last one is.
+
+    Parameters
+    ----------
+    of_numbers : mapping
+        Settings of the forests of numbers; scikit-learn's defaults look at every column at every split.
+    """
     from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
     gone = np.isnan(visible)
@@ -112,29 +277,43 @@ def missforest(columns: list[Column], visible: Floats, n_trees: int = 100, most:
     filled = np.where(gone, mean_or_mode(columns, visible, np.zeros(visible.shape, bool)), visible)
     order = [j for j in np.argsort(gone.sum(0), kind="stable") if gone[:, j].any()]
     last = np.array([np.inf, np.inf])
-    for _ in range(most):
+    for i in range(most):
         before = filled.copy()
         for j in order:
-            kind = RandomForestClassifier if classes[j] else RandomForestRegressor
-            forest = kind(n_trees, n_jobs=-1, random_state=0)
+            forest = (
+                RandomForestClassifier(n_trees, n_jobs=-1, random_state=0)
+                if classes[j]
+                else RandomForestRegressor(n_trees, n_jobs=-1, random_state=0, **of_numbers)
+            )
             others = np.delete(filled, j, axis=1)
             forest.fit(others[~gone[:, j]], filled[~gone[:, j], j])
             filled[gone[:, j], j] = forest.predict(others[gone[:, j]])
-        numbers, kinds = gone & ~classes, gone & classes
-        moved = np.array(
-            [
-                ((filled - before)[numbers] ** 2).sum() / max((filled[numbers] ** 2).sum(), 1e-300),
-                (filled != before)[kinds].sum() / max(kinds.sum(), 1),
-            ]
-        )
-        active = np.array([numbers.any(), kinds.any()])
-        if (moved >= last)[active].all():
-            return before, None
+        moved = how_far(before, filled, classes)
+        if i + 1 < most and not (moved < last).any():
+            return Filled(before)
         last = moved
-    return filled, None
+    return Filled(filled)
 
 
-def miceforest(columns: list[Column], visible: Floats) -> tuple[Floats, Any]:
+def how_far(before: Floats, after: Floats, classes: Flags) -> Floats:
+    """Return by how much the numbers of a table moved, relative to all of them, and the share of classes that did.
+
+    A table without one of the two has not moved in it: 0 is never less than the 0 of the round before.
+    """
+    numbers = after[:, ~classes]
+    squares = ((numbers - before[:, ~classes]) ** 2).sum() / max((numbers**2).sum(), 1e-300)
+    changed = (after != before)[:, classes]
+    return np.array([squares, changed.mean() if changed.size else 0.0])
+
+
+LIKE_R = MappingProxyType({"max_features": "sqrt", "min_samples_split": 6})
+"""The R package's forests of numbers: mtry = floor(sqrt(p)), and no node of 5 cells (its nodesize) or fewer is split.
+
+Its forests of classes are scikit-learn's default.
+"""
+
+
+def miceforest(columns: list[Column], visible: Floats) -> Filled:
     import miceforest as mf
     import pandas as pd
 
@@ -144,30 +323,97 @@ def miceforest(columns: list[Column], visible: Floats) -> tuple[Floats, Any]:
             frame[f"x{j}"] = frame[f"x{j}"].astype("Int64").astype("category")
     kernel = mf.ImputationKernel(frame, num_datasets=1, random_state=0, mean_match_candidates=0)
     kernel.mice(5)
-    return kernel.complete_data(0).astype(float).to_numpy(), None
+    return Filled(kernel.complete_data(0).astype(float).to_numpy())
 
 
-def hyperimpute(columns: list[Column], visible: Floats) -> tuple[Floats, Any]:
+def hyperimpute(columns: list[Column], visible: Floats) -> Filled:
     import pandas as pd
     from hyperimpute.plugins.imputers import Imputers
 
     frame = pd.DataFrame(visible)
-    return to_classes(columns, np.asarray(Imputers().get("hyperimpute").fit_transform(frame), float)), None
+    return Filled(to_classes(columns, np.asarray(Imputers().get("hyperimpute").fit_transform(frame), float)))
 
 
-def average(columns: list[Column], visible: Floats) -> tuple[Floats, Any]:
-    return mean_or_mode(columns, visible, np.zeros(visible.shape, bool)), None
+def average(columns: list[Column], visible: Floats) -> Filled:
+    return Filled(mean_or_mode(columns, visible, np.zeros(visible.shape, bool)))
 
 
-PEERS: dict[str, Callable[[list[Column], Floats], tuple[Floats, Any]]] = {
+PEERS: dict[str, Callable[[list[Column], Floats], Filled]] = {
     "mean-or-mode": average,
     "iterative": iterative,
     "knn": nearest,
     "miceforest": miceforest,
     "hyperimpute": hyperimpute,
     "missforest": missforest,
+    "missforest-sqrt": partial(missforest, of_numbers=LIKE_R),
     "evenly": evenly_imputer,
+    "evenly-inferred": evenly_inferred,
 }
+
+
+# --- what it costs ------------------------------------------------------------------------------------------------
+
+
+def descendants(process: int | str = "self") -> list[int]:
+    """Return the processes that one started, and that those started, as far as they live and the system tells."""
+    found: list[int] = []
+    for file in Path(f"/proc/{process}/task").glob("*/children"):
+        with suppress(OSError):  # a thread that has ended meanwhile
+            for child in file.read_text().split():
+                found += [int(child), *descendants(child)]
+    return found
+
+
+def cpu_seconds() -> float:
+    """Return the user and system time of this process and of all that it started, workers that still wait included."""
+    ticks = 0
+    for process in descendants():
+        with suppress(OSError):
+            # After the name, which may hold spaces: user, system, and those of children that ended.
+            ticks += sum(map(int, Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[11:15]))
+    return sum(os.times()[:4]) + ticks / os.sysconf("SC_CLK_TCK")
+
+
+def resident_bytes() -> int:
+    """Return the memory that this process and those that it started hold at the moment."""
+    pages = 0
+    for process in ("self", *descendants()):
+        with suppress(OSError):
+            pages += int(Path(f"/proc/{process}/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE")
+
+
+class Meter:
+    """Measure a `with` block: seconds, CPU seconds and peak memory, children included, and how busy the machine was.
+
+    Memory is looked at four times a second. Sums of the system's own peaks would count memory twice: a child begins
+    with the peak of its parent.
+    """
+
+    def __enter__(self) -> Meter:
+        self.load = os.getloadavg()[0]
+        self._peak, self._over = 0, threading.Event()
+        self._watcher = threading.Thread(target=self._watch, daemon=True)
+        self._watcher.start()
+        self._cpu, self._begun = cpu_seconds(), time.perf_counter()
+        return self
+
+    def _watch(self) -> None:
+        while True:
+            self._peak = max(self._peak, resident_bytes())
+            if self._over.wait(0.25):
+                return
+
+    def __exit__(self, *_: object) -> None:
+        self.seconds, self.cpu_seconds = time.perf_counter() - self._begun, cpu_seconds() - self._cpu
+        self._over.set()
+        self._watcher.join()
+        own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024  # of this process no moment is missed
+        self.peak_gib = max(self._peak, own) / 2**30
+
+    def costs(self) -> dict[str, float]:
+        costs = {"seconds": self.seconds, "cpu_seconds": self.cpu_seconds, "load": self.load}
+        return {name: round(value, 2) for name, value in costs.items()} | {"peak_gib": round(self.peak_gib, 3)}
 
 
 # --- one run ------------------------------------------------------------------------------------------------------
@@ -184,26 +430,38 @@ def codes_of(data: DataSet, columns: list[Column]) -> Floats:
     return values
 
 
+def scored_mean(errors: Floats) -> float:
+    """Return the mean over the columns that have a hidden cell: the driver of `mar` has none."""
+    return float(errors[~np.isnan(errors)].mean())
+
+
 def losses(column: Column, truth: Floats, predicted: Floats) -> Floats:
     return (truth != predicted).astype(float) if column.has_classes else (truth - predicted) ** 2
 
 
 def clearly_worse(columns: list[Column], truth: Floats, predicted: Floats, hidden: Flags) -> list[str]:
-    """Name the columns that are worse than the mean or mode by more than 2 % and two bootstrap standard errors."""
+    """Name the columns that are worse than the mean or mode by more than 2 % and two bootstrap standard errors.
+
+    Where the mean or mode makes no error at all, every error is worse.
+    """
     simple = mean_or_mode(columns, truth, hidden)
     rng = np.random.default_rng(0)
     found = []
     for j, column in enumerate(columns):
         scored = hidden[:, j] & ~np.isnan(truth[:, j])
-        one, other = (losses(column, truth[scored, j], table[scored, j]) for table in (predicted, simple))
-        if not len(one) or not other.any():
+        own, other = (losses(column, truth[scored, j], table[scored, j]) for table in (predicted, simple))
+        if not len(own):
             continue
         root = (lambda x: x) if column.has_classes else np.sqrt
-        ratio = root(one.mean()) / root(other.mean()) - 1.0
-        drawn = rng.integers(len(one), size=(200, len(one)))
-        spread = (root(one[drawn].mean(1)) / np.maximum(root(other[drawn].mean(1)), 1e-300)).std()
-        if ratio > 0.02 and ratio > 2.0 * spread:
-            found.append(f"{column.name} {ratio:+.1%}")
+        error, base = root(own.mean()), root(other.mean())
+        if not base:
+            found += [f"{column.name} (no error by the mean or mode)"] if error else []
+            continue
+        drawn = rng.integers(len(own), size=(200, len(own)))
+        # Of the difference, not of the ratio: where the mode is seldom wrong, some draws have none of its errors.
+        spread = (root(own[drawn].mean(1)) - root(other[drawn].mean(1))).std()
+        if error > 1.02 * base and error - base > 2.0 * spread:
+            found.append(f"{column.name} {error / base - 1.0:+.1%}")
     return found
 
 
@@ -215,6 +473,8 @@ def calibration(columns: list[Column], truth: Floats, hidden: Flags, imputer: An
     curve = np.zeros((10, 3))
     for j, column in enumerate(columns):
         scored = hidden[:, j] & ~np.isnan(truth[:, j])
+        if not scored.any():
+            continue
         if column.name in imputer.bins_:
             shares, bins = found[column.name]["probabilities"][scored], imputer.bins_[column.name]
             away = np.abs(bins.ranks(shares, truth[scored, j], rng) - 0.5)
@@ -248,22 +508,21 @@ def run(settings: dict[str, Any], folder: str | None) -> dict[str, Any]:
     columns = list(schema(data, hidden=hidden).columns)
     truth = codes_of(data, columns)
     visible = np.where(hidden, np.nan, truth)
-    begun = time.perf_counter()
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), Meter() as meter:
         warnings.simplefilter("ignore")
-        predicted, more = PEERS[settings["peer"]](columns, visible.copy())
-    seconds = time.perf_counter() - begun
-    errors = column_errors(columns, truth, predicted, hidden)
+        filled = PEERS[settings["peer"]](columns, visible.copy())
+    errors = column_errors(columns, truth, filled.values, hidden)
     record = {
         **settings,
-        "error": float(errors.mean()),
-        "errors": errors.round(6).tolist(),
-        "baseline": float(baseline_errors(columns, truth, hidden).mean()),
-        "worse": clearly_worse(columns, truth, predicted, hidden),
-        "seconds": round(seconds, 2),
-        "peak_gib": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20, 3),
+        "revision": revision(settings),
+        "error": scored_mean(errors),
+        "errors": [None if np.isnan(error) else round(error, 6) for error in errors.tolist()],
+        "baseline": scored_mean(baseline_errors(columns, truth, hidden)),
+        "worse": clearly_worse(columns, truth, filled.values, hidden),
+        **meter.costs(),
+        **filled.notes,
     }
-    return record | (calibration(columns, truth, hidden, *more) if more else {})
+    return record | (calibration(columns, truth, hidden, *filled.fitted) if filled.fitted else {})
 
 
 # --- all of them --------------------------------------------------------------------------------------------------
@@ -274,19 +533,47 @@ def numbers(text: str) -> list[int]:
     return list(range(int(low), int(high or low) + 1))
 
 
-def summary(records: list[dict[str, Any]]) -> list[str]:
+def summary(records: Sequence[Record]) -> list[str]:
     """Return a line for each data set, share, mechanism and mask: the ratio of evenly to the best peer of them."""
     cells: dict[tuple[Any, ...], dict[str, float]] = {}
-    for one in records:
+    for one in current(records):
         key = (one["mechanism"], one["percent"], one["dataset"], one["mask"])
         cells.setdefault(key, {})[one["peer"]] = one["error"]
     lines = []
     for key, errors in sorted(cells.items()):
-        peers = {peer: error for peer, error in errors.items() if peer != "evenly"}
-        if "evenly" in errors and peers:
-            best = min(peers, key=lambda peer: peers[peer])
-            lines.append(" ".join(map(str, key)) + f": {errors['evenly'] / peers[best]:.3f} x {best}")
+        peers = {peer: error for peer, error in errors.items() if peer not in OWN}
+        best = min(peers, key=lambda peer: peers[peer], default=None)
+        for own in OWN:
+            if best and own in errors:
+                lines.append(" ".join(map(str, key)) + f": {own} {errors[own] / peers[best]:.3f} x {best}")
     return lines
+
+
+def line(record: Record) -> str:
+    """Return what is printed of a run."""
+    parts = [
+        f"{' '.join(str(record[key]) for key in KEYS)} error {record['error']:.4f} (mean or mode "
+        f"{record['baseline']:.4f})",
+        f"{record['seconds']:.0f} s",
+        f"{record['peak_gib']:.2f} GiB",
+    ]
+    if record.get("covered"):
+        parts.append(f"covered {[round(share, 3) for share in record['covered']]}")
+    if record["worse"]:
+        parts.append(f"worse than mean or mode: {record['worse']}")
+    return ", ".join(parts)
+
+
+def start(settings: Record, folder: str | None) -> Record | None:
+    """Make a run in a process of its own, so that its memory is its own; None if it fails, which is printed."""
+    command = [sys.executable, __file__, "--one", json.dumps(settings), *(["--data", folder] if folder else [])]
+    made = subprocess.run(command, capture_output=True, text=True, check=False)
+    if made.returncode:
+        said = made.stderr.strip().splitlines()[-1:] or [f"ended with {made.returncode}"]
+        print(*settings.values(), "failed:", *said, flush=True)
+        return None
+    record: Record = json.loads(made.stdout.splitlines()[-1])
+    return record
 
 
 def main() -> None:
@@ -294,56 +581,32 @@ def main() -> None:
     parser.add_argument("--data", default=os.environ.get("EVENLY_DATA"))
     parser.add_argument("--out", type=Path, default=Path("peers.jsonl"))
     parser.add_argument("--dataset", nargs="*", default=list(NAMES))
-    parser.add_argument("--peer", nargs="*", default=list(PEERS))
+    parser.add_argument("--peer", nargs="*", default=list(PEERS), choices=list(PEERS))
     parser.add_argument("--masks", default="1")
     parser.add_argument("--percents", nargs="*", type=int, default=[20])
-    parser.add_argument("--mechanism", nargs="*", default=["mcar"])
+    parser.add_argument("--mechanism", nargs="*", default=["mcar"], choices=MECHANISMS)
     parser.add_argument("--one", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.one:
         print(json.dumps(run(json.loads(given.one), given.data)))
         return
     lines = given.out.read_text().splitlines() if given.out.exists() else []
-    records = [json.loads(line) for line in lines]
-    keys = ("dataset", "percent", "mask", "mechanism", "peer")
-    done = {tuple(one[key] for key in keys) for one in records}
+    records = current(map(json.loads, lines))
+    done = {tuple(one[key] for key in KEYS) for one in records}
     installed = [p for p in given.peer if p not in ("miceforest", "hyperimpute") or importlib.util.find_spec(p)]
     for peer in sorted(set(given.peer) - set(installed)):
         print(f"{peer}: not installed")
-    for dataset in given.dataset:
-        for mechanism in given.mechanism:
-            for percent in given.percents:
-                for mask in numbers(given.masks):
-                    for peer in installed:
-                        settings = dict(zip(keys, (dataset, percent, mask, mechanism, peer), strict=True))
-                        if tuple(settings.values()) in done:
-                            continue
-                        command = [sys.executable, __file__, "--one", json.dumps(settings)]
-                        made = subprocess.run(
-                            [*command, *(["--data", given.data] if given.data else [])],
-                            capture_output=True,
-                            text=True,
-                            check=False,
-                        )
-                        if made.returncode:
-                            print(*settings.values(), "failed:", made.stderr.strip().splitlines()[-1], flush=True)
-                            continue
-                        record = json.loads(made.stdout.splitlines()[-1])
-                        records.append(record)
-                        with given.out.open("a") as file:
-                            file.write(json.dumps(record) + "\n")
-                        print(
-                            *settings.values(),
-                            f"error {record['error']:.4f} (mean or mode {record['baseline']:.4f}), "
-                            f"{record['seconds']:.0f} s, {record['peak_gib']:.2f} GiB",
-                            *(
-                                f"covered {[round(x, 3) for x in record['covered']]}"
-                                for _ in "x"
-                                if "covered" in record
-                            ),
-                            f"worse than mean or mode: {record['worse']}" if record["worse"] else "",
-                            flush=True,
-                        )
+    asked = product(given.dataset, given.mechanism, given.percents, numbers(given.masks), installed)
+    for dataset, mechanism, percent, mask, peer in asked:
+        settings = dict(zip(KEYS, (dataset, percent, mask, mechanism, peer), strict=True))
+        if tuple(settings.values()) in done:
+            continue
+        record = start(settings, given.data)
+        if record:
+            records.append(record)
+            with given.out.open("a") as file:
+                file.write(json.dumps(record) + "\n")
+            print(line(record), flush=True)
     print(*summary(records), sep="\n")
 
 

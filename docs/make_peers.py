@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +18,38 @@ from make_results import fill
 from evenly._support import require
 from evenly.files import write_bytes, write_text
 
+sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))
+from peers import OWN, current
+
 RESULTS = Path(__file__).parent / "results"
 PAGE = RESULTS / "peers.md"
 Record = dict[str, Any]
-PEERS = ("mean-or-mode", "iterative", "knn", "miceforest", "hyperimpute", "missforest", "evenly")
+Runs = Mapping[int, Record]
+"""One peer's, by mask."""
+Group = dict[str, dict[int, Record]]
+"""Runs of a data set, by peer and mask."""
+PEERS = (
+    "mean-or-mode",
+    "iterative",
+    "knn",
+    "miceforest",
+    "hyperimpute",
+    "missforest",
+    "missforest-sqrt",
+    "evenly",
+    "evenly-inferred",
+)
 DATASETS = ("breast", "wine", "spam", "letter", "adult", "credit")
 METHODS = ("lip-none", "std-none", "iqr-none", "max-none", "none")
-COLORS = dict(zip(PEERS, ("0.6", "#56b4e9", "#009e73", "#f0e442", "#0072b2", "#d55e00", "#000000"), strict=True))
+COLORS = dict(
+    zip(
+        PEERS,
+        ("0.6", "#56b4e9", "#009e73", "#f0e442", "#0072b2", "#d55e00", "#e69f00", "#000000", "#cc79a7"),
+        strict=True,
+    )
+)
+CLOSE = 0.03
+"""Errors and times that are larger by no more than this share are counted as close."""
 FEWEST_CELLS = 50
 """A tenth with fewer cells is not drawn: chance alone moves it by a tenth and more."""
 
@@ -34,46 +60,129 @@ def read(name: str) -> list[Record]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
 
 
-def rows(records: Sequence[Record]) -> list[tuple[tuple[str, int, str], dict[str, list[Record]]]]:
-    """Group runs by mechanism, share and data set, then by peer."""
-    groups: dict[tuple[str, int, str], dict[str, list[Record]]] = {}
+def rows(records: Sequence[Record]) -> list[tuple[tuple[str, int, str], Group]]:
+    """Group runs by mechanism, share and data set, then by peer and mask; of equal ones the last counts."""
+    groups: dict[tuple[str, int, str], Group] = {}
     for one in records:
         key = (one["mechanism"], one["percent"], one["dataset"])
-        groups.setdefault(key, {}).setdefault(one["peer"], []).append(one)
+        groups.setdefault(key, {}).setdefault(one["peer"], {})[one["mask"]] = one
     order = ("mcar", "mar", "mnar")
     return sorted(groups.items(), key=lambda one: (order.index(one[0][0]), one[0][1], DATASETS.index(one[0][2])))
 
 
-def on_the_same_masks(by: dict[str, list[Record]]) -> dict[str, list[Record]]:
-    """Keep the masks of evenly, and the peers that ran on all of them."""
-    masks = {one["mask"] for one in by.get("evenly", [])}
-    kept = {peer: [one for one in runs if one["mask"] in masks] for peer, runs in by.items()}
-    return {peer: runs for peer, runs in kept.items() if runs and {one["mask"] for one in runs} == masks}
+def compared_masks(by: Group) -> list[int]:
+    """Return the masks that evenly was run on, or else all."""
+    return sorted(by.get("evenly") or {mask for runs in by.values() for mask in runs})
+
+
+def mean_of(runs: Runs, masks: Iterable[int], what: str = "error") -> float:
+    """Return a mean over runs."""
+    return float(np.mean([runs[mask][what] for mask in masks]))
+
+
+def ratio(own: Runs, other: Runs, what: str = "error") -> tuple[float, int] | None:
+    """Divide two peers' means on the masks that both were run on, and count these; None if there are none."""
+    common = [mask for mask in own if mask in other and what in own[mask] and what in other[mask]]
+    return (mean_of(own, common, what) / mean_of(other, common, what), len(common)) if common else None
+
+
+def worst_ratio(by: Group) -> tuple[float, int, str] | None:
+    """Return the largest ratio of evenly's error to a peer's, on how many masks, and that peer's name.
+
+    Peer by peer, on the masks of both: a strong peer that was too slow for all of them still counts.
+    """
+    pairs = [(peer, ratio(by.get("evenly", {}), runs)) for peer, runs in by.items() if peer not in OWN]
+    return max(((*found, peer) for peer, found in pairs if found), default=None)
 
 
 def table(header: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
-    """Return a Markdown table."""
+    """Return a Markdown table, or that there is nothing in it yet."""
+    if not lines:
+        return "No runs yet."
     return "\n".join(f"| {' | '.join(line)} |" for line in (header, ["---"] * len(header), *lines))
 
 
 def errors(records: Sequence[Record]) -> str:
-    """Mean honest errors, and the ratio to the best peer."""
+    """Mean honest errors, and evenly's ratio to the peer that it compares worst with; a number in brackets: masks."""
     shown = [peer for peer in PEERS if any(one["peer"] == peer for one in records)]
     lines = []
     for (mechanism, percent, dataset), by in rows(records):
-        kept = on_the_same_masks(by)
-        mean = {peer: float(np.mean([one["error"] for one in runs])) for peer, runs in kept.items()}
-        others = [value for peer, value in mean.items() if peer != "evenly"]
-        if "evenly" not in mean or not others:
-            continue
-        least = min(mean.values())
-        cells = [
-            ("**{:.4f}**" if mean[peer] == least else "{:.4f}").format(mean[peer]) if peer in mean else "–"
-            for peer in shown
-        ]
-        masks = ", ".join(str(one["mask"]) for one in sorted(kept["evenly"], key=lambda one: one["mask"]))
-        lines.append([f"{mechanism} {percent} %", dataset, masks, *cells, f"{mean['evenly'] / min(others):.3f}"])
-    return table(["hidden", "data set", "masks", *shown, "evenly / best peer"], lines)
+        masks, worst = compared_masks(by), worst_ratio(by)
+        best = None if worst is None else "evenly" if worst[0] < 1.0 else worst[2]
+        cells = []
+        for peer in shown:
+            own = [mask for mask in masks if mask in by.get(peer, {})]
+            text = f"{mean_of(by[peer], own):.4f}" if own else "–"
+            cells.append(
+                (f"**{text}**" if peer == best else text) + (f" ({len(own)})" if 0 < len(own) < len(masks) else "")
+            )
+        said = [f"{worst[0]:.3f}", worst[2], str(worst[1])] if worst else ["–"] * 3
+        lines.append([f"{mechanism} {percent} %", dataset, ", ".join(map(str, masks)), *cells, *said])
+    return table(["hidden", "data set", "masks", *shown, "worst ratio", "to", "on masks"], lines)
+
+
+def by_mask(records: Sequence[Record]) -> str:
+    """Evenly's ratio to the best peer of each mask."""
+    lines = []
+    for (mechanism, percent, dataset), by in rows(records):
+        cells = []
+        for mask in sorted(by.get("evenly", {})):
+            worst = worst_ratio({peer: {mask: runs[mask]} for peer, runs in by.items() if mask in runs})
+            if worst:
+                cells.append(f"{mask}: {worst[0]:.3f} {worst[2]}")
+        if cells:
+            lines.append([f"{mechanism} {percent} %", dataset, "; ".join(cells)])
+    return table(["hidden", "data set", "mask: evenly / the best peer of the mask"], lines)
+
+
+def counts(records: Sequence[Record]) -> str:
+    """Sentences: on how many data sets evenly has the least error, and takes less time than missForest."""
+    groups: dict[str, dict[str, Group]] = {}
+    for (mechanism, percent, dataset), by in rows(records):
+        if worst_ratio(by):
+            groups.setdefault(f"{mechanism} {percent} %", {})[dataset] = by
+    said = [f"{hidden}: {count_errors(sets)}{count_times(sets)}" for hidden, sets in groups.items()]
+    return "\n\n".join(said) or "No runs yet."
+
+
+def count_errors(sets: Mapping[str, Group]) -> str:
+    """Count the data sets where no peer that was run has as little error as evenly, and where the best is close."""
+    worst = {dataset: found[0] for dataset, by in sets.items() if (found := worst_ratio(by))}
+    least = [dataset for dataset, found in worst.items() if found < 1.0]
+    close = [dataset for dataset, found in worst.items() if 1.0 <= found <= 1.0 + CLOSE]
+    return (
+        f"evenly has the least error of all peers that were run on {named(least)} of {len(worst)} data sets, "
+        f"and is within {100 * CLOSE:.0f} % of the least on {named(close)} more."
+    )
+
+
+def count_times(sets: Mapping[str, Group]) -> str:
+    """Count the data sets where evenly takes less time than missForest, by the clock and by CPU seconds."""
+    said = ""
+    for peer in ("missforest", "missforest-sqrt"):
+        for what, unit in (("seconds", "time"), ("cpu_seconds", "CPU time")):
+            pairs = {name: ratio(by.get("evenly", {}), by.get(peer, {}), what) for name, by in sets.items()}
+            ratios = {name: found[0] for name, found in pairs.items() if found}
+            if ratios:
+                each = ", ".join(f"{name} {found:.2f}" for name, found in ratios.items())
+                less = sum(found < 1.0 for found in ratios.values())
+                close = sum(1.0 <= found <= 1.0 + CLOSE for found in ratios.values())
+                said += (
+                    f" It takes less {unit} than {peer} on {less} of {len(ratios)}, and up to {100 * CLOSE:.0f} % more "
+                    f"on {close} ({each})."
+                )
+    return said
+
+
+def named(datasets: Sequence[str]) -> str:
+    """Return a number, and names if it is not 0."""
+    return f"{len(datasets)} ({', '.join(datasets)})" if datasets else "0"
+
+
+def cost(run: Record) -> str:
+    """Return seconds by the clock, those of all cores, where they were recorded, and peak memory."""
+    cpu = f" ({run['cpu_seconds']:.0f} CPU)" if "cpu_seconds" in run else ""
+    return f"{run['seconds']:.0f} s{cpu}, {run['peak_gib']:.1f} GiB"
 
 
 def costs(records: Sequence[Record]) -> str:
@@ -82,12 +191,7 @@ def costs(records: Sequence[Record]) -> str:
     lines = []
     for (mechanism, percent, dataset), by in rows(records):
         if (mechanism, percent) == ("mcar", 20):
-            first = {peer: [one for one in runs if one["mask"] == 1] for peer, runs in by.items()}
-            cells = [
-                f"{first[peer][0]['seconds']:.0f} s, {first[peer][0]['peak_gib']:.1f} GiB" if first.get(peer) else "–"
-                for peer in shown
-            ]
-            lines.append([dataset, *cells])
+            lines.append([dataset, *(cost(by[peer][1]) if 1 in by.get(peer, {}) else "–" for peer in shown)])
     return table(["data set", *shown], lines)
 
 
@@ -95,7 +199,7 @@ def calibration(records: Sequence[Record]) -> str:
     """Coverage of central intervals, their width, and how far class probabilities are off."""
     lines = []
     for (mechanism, percent, dataset), by in rows(records):
-        runs = [one for one in by.get("evenly", []) if one.get("covered")]
+        runs = [one for one in by.get("evenly", {}).values() if one.get("covered")]
         if runs:
             covered = np.mean([one["covered"] for one in runs], axis=0)
             off = [one["class_off"] for one in runs if one["class_off"]]
@@ -119,10 +223,29 @@ def worse(records: Sequence[Record]) -> str:
         runs = [one for one in records if one["peer"] == peer]
         if runs:
             named = sorted({f"{one['dataset']}: {name}" for one in runs for name in one["worse"]})
-            scored = sum(len(one["errors"]) for one in runs)
-            shown = "; ".join(named) if peer == "evenly" else ""
+            scored = sum(error is not None for one in runs for error in one["errors"])
+            shown = "; ".join(named) if peer in OWN else ""
             lines.append([peer, f"{sum(len(one['worse']) for one in runs)} of {scored}", shown or "–"])
     return table(["peer", "columns worse", "which (evenly)"], lines)
+
+
+def inferred(records: Sequence[Record]) -> str:
+    """What evenly loses, or wins, where it is not told the kinds, and which it found instead."""
+    lines = []
+    for (mechanism, percent, dataset), by in rows(records):
+        runs = by.get("evenly-inferred", {})
+        found = ratio(runs, by.get("evenly", {}))
+        if found:
+            changes: dict[str, list[str]] = {}
+            for one in runs.values():
+                for name, (kind, other) in one["other_kinds"].items():
+                    names = changes.setdefault(f"{kind} as {other}", [])
+                    names += [name] if name not in names else []
+            kinds = "; ".join(f"{change}: {', '.join(names)}" for change, names in sorted(changes.items()))
+            left = sorted({name for one in runs.values() for name in one["left_missing"]})
+            said = [f"{found[0]:.3f}", str(found[1]), kinds or "–", ", ".join(left) or "–"]
+            lines.append([f"{mechanism} {percent} %", dataset, *said])
+    return table(["hidden", "data set", "inferred / told", "on masks", "kinds", "left missing"], lines)
 
 
 def balance(records: Sequence[Record]) -> str:
@@ -154,13 +277,16 @@ def picture(records: Sequence[Record]) -> bytes:
     ax = figure.subplots()
     groups = {key[2]: by for key, by in rows(records) if key[:2] == ("mcar", 20)}
     shown = [peer for peer in PEERS[1:] if any(peer in by for by in groups.values())]
+    labelled: set[str] = set()
     for i, peer in enumerate(shown):
         for at, by in enumerate(groups.values()):
-            runs = on_the_same_masks(by).get(peer, [])
+            runs = [one for mask, one in by.get(peer, {}).items() if mask in compared_masks(by)]
             if runs:
-                ratio = float(np.mean([one["error"] / one["baseline"] for one in runs]))
+                height = float(np.mean([one["error"] / one["baseline"] for one in runs]))
                 place = at + 0.8 * (i - 0.5 * (len(shown) - 1)) / len(shown)
-                ax.bar(place, ratio, 0.8 / len(shown), color=COLORS[peer], label=peer if at == 0 else None)
+                label = peer if peer not in labelled else None
+                labelled.add(peer)
+                ax.bar(place, height, 0.8 / len(shown), color=COLORS[peer], label=label)
     ax.axhline(1.0, color="0.3", linewidth=1.0, linestyle=":")
     ax.set_xticks(range(len(groups)), list(groups))
     ax.set_ylabel("error / mean or mode")
@@ -175,9 +301,9 @@ def reliability(records: Sequence[Record]) -> bytes:
     figure = require("matplotlib.figure", "tool").Figure(figsize=(4.6, 4.0), layout="constrained")
     ax = figure.subplots()
     ax.plot([0.0, 1.0], [0.0, 1.0], color="0.6", linewidth=1.0, linestyle=":")
-    groups = {key[2]: by.get("evenly", []) for key, by in rows(records) if key[:2] == ("mcar", 20)}
+    groups = {key[2]: by.get("evenly", {}) for key, by in rows(records) if key[:2] == ("mcar", 20)}
     for (dataset, runs), marker in zip(groups.items(), "os^Dvp", strict=False):
-        cells = np.array([one for run in runs if run["mask"] == 1 for one in run.get("reliability", ())])
+        cells = np.array(runs.get(1, {}).get("reliability", ()))
         cells = cells[cells[:, 0] >= FEWEST_CELLS] if len(cells) else cells
         if len(cells):
             ax.plot(cells[:, 1], cells[:, 2], marker=marker, markersize=5.0, linewidth=1.0, label=dataset)
@@ -198,8 +324,16 @@ def as_png(figure: Any) -> bytes:
 
 def page(text: str) -> str:
     """Return the page with its tables made again."""
-    records = read("peers.jsonl")
-    makers = {"errors": errors, "costs": costs, "calibration": calibration, "worse": worse}
+    records = current(read("peers.jsonl"))
+    makers = {
+        "counts": counts,
+        "errors": errors,
+        "by_mask": by_mask,
+        "costs": costs,
+        "calibration": calibration,
+        "inferred": inferred,
+        "worse": worse,
+    }
     sections = {name: make(records) for name, make in makers.items()}
     return fill(text, sections | {"balance": balance(read("balance.jsonl"))})
 
@@ -207,9 +341,10 @@ def page(text: str) -> str:
 def main() -> None:
     """Write the page and draw the picture."""
     write_text(PAGE, page(PAGE.read_text(encoding="utf-8")))
-    write_bytes(RESULTS / "pictures" / "peers.png", picture(read("peers.jsonl")))
-    if any(one.get("reliability") for one in read("peers.jsonl")):
-        write_bytes(RESULTS / "pictures" / "reliability.png", reliability(read("peers.jsonl")))
+    records = current(read("peers.jsonl"))
+    write_bytes(RESULTS / "pictures" / "peers.png", picture(records))
+    if any(one.get("reliability") for one in records):
+        write_bytes(RESULTS / "pictures" / "reliability.png", reliability(records))
 
 
 if __name__ == "__main__":
