@@ -10,7 +10,7 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from itertools import repeat
 from typing import Any, ClassVar, NamedTuple
 
@@ -232,6 +232,8 @@ class Model(ABC):
     """Of Adam's second moment."""
     weight_decay: ClassVar[float] = 0.0
     """Of the arrays named `weight`, by step and learning rate."""
+    optimization: ClassVar[int] = 3
+    """How hard the compiler tries (XLA's level of optimization): less where that takes longer than it ever saves."""
 
     def schedule(self, progress: jax.Array) -> jax.Array | float:
         """Return what the learning rate is multiplied by, after a share of all steps."""
@@ -284,6 +286,17 @@ class Info(NamedTuple):
 
 # For what runs once, or a few times: compiling takes longer than running, and without optimizations half as long.
 jit_once = partial(jax.jit, compiler_options={"xla_backend_optimization_level": 0})
+
+
+def jit_by_model(function: Callable[..., Any], static_argnums: tuple[int, ...]) -> Callable[..., Any]:
+    """Compile a function whose first argument is a model, with as much optimization as the model asks for."""
+
+    @cache
+    def compiled(level: int) -> Callable[..., Any]:
+        options = {"xla_backend_optimization_level": level}
+        return jax.jit(function, static_argnums=static_argnums, compiler_options=options)
+
+    return lambda model, *rest: compiled(model.optimization)(model, *rest)
 
 
 def start(
@@ -383,7 +396,7 @@ def run_epoch(model: Model, layout: Layout, batch_size: int, data: Data, state: 
     return state, info, jnp.isfinite(info.log_likelihood) & fine
 
 
-_compiled = partial(jax.jit, static_argnums=(0, 1, 2))(run_epoch)
+_compiled = jit_by_model(run_epoch, (0, 1, 2))
 
 
 @partial(jax.jit, static_argnums=(0, 1, 2))

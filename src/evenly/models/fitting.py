@@ -18,6 +18,7 @@ from evenly.models.bbvi import (
     Model,
     State,
     column_gradients,
+    jit_by_model,
     jit_once,
     start,
     train,
@@ -139,7 +140,7 @@ def _by_epoch(visits: np.ndarray, per_epoch: int) -> np.ndarray:
     return np.stack([visits[at : at + per_epoch].mean(0) for at in range(0, len(visits), per_epoch)])
 
 
-@partial(jax.jit, static_argnums=(0, 1, 5))
+@partial(jit_by_model, static_argnums=(0, 1, 5))
 def _predict(model: Model, layout: Layout, shared: Any, data: Data, key: jax.Array, draw: bool) -> list[jax.Array]:
     local = model.infer_local(shared, key, layout, data)
     return layout.by_feature(layout.natural(model.predict(shared, local, key if draw else None, layout, data)))
@@ -161,7 +162,7 @@ def predict_natural(
     return [np.asarray(one) for one in _predict(model, layout, shared, data, key, draw is not None)]
 
 
-@partial(jax.jit, static_argnums=(0, 1))
+@partial(jit_by_model, static_argnums=(0, 1))
 def held_out_log_likelihood(model: Model, layout: Layout, shared: Any, data: Data, held: Any) -> jax.Array:
     """Return the log-likelihood of each column's held-out cells, summed over rows; the model does not see them."""
     local = model.infer_local(shared, jax.random.key(0), layout, data)
