@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from evenly import EvenlyWarning, Imputer, TableError, imputation_error
+from evenly import EvenlyWarning, Imputer, TableError, imputation_error, metrics
 from evenly.features import arrange, average, balancing_weights, constant_naturals, describe, lay_out, recover_part
 from evenly.held_out import hold_out, make_judge, settle
 from evenly.imputer import central_draws, count_draws
@@ -268,6 +268,33 @@ def test_a_model_that_knows_nothing_is_not_trusted():
     wrong = settle(classes, part, codes, [(1.0 - 2.0 * codes)[:, None] * 5.0])
     assert wrong.trust == 0.0
     assert settle(classes, part, codes, [(2.0 * codes - 1.0)[:, None] * 5.0]).trust == 1.0
+
+
+def yes_or_no(n: int, seed: int, too_sure: float = 1.0, kind: str = "binary", n_classes: int = 2):
+    """A fitted column of classes, its codes, and the natural parameters of a model that is right but for `too_sure`."""
+    rng = np.random.default_rng(seed)
+    logits = rng.normal(size=(n, n_classes))
+    codes = np.argmax(logits + rng.gumbel(size=logits.shape), axis=1).astype(float)
+    table = pd.DataFrame({"c": np.array(["a", "b", "c", "d"])[codes.astype(int)]})
+    column = LipschitzScaler("lip-none", kinds={"c": kind}).fit(table).columns_[0]
+    logits = logits[:, 1:] - logits[:, :1] if kind == "binary" else logits
+    return column, codes, [too_sure * logits]
+
+
+@pytest.mark.parametrize(("kind", "n_classes"), [("binary", 2), ("categorical", 2), ("categorical", 4)])
+def test_a_model_that_is_too_sure_of_classes_is_made_less_sure(kind, n_classes):
+    column, codes, naturals = yes_or_no(600, 0, 4.0, kind, n_classes)
+    part = describe(column, codes)
+    settled = settle(column, part, codes, naturals)
+    assert settled.temper < 0.5
+    _, fresh, naturals = yes_or_no(2000, 1, 4.0, kind, n_classes)
+    before, after = (
+        metrics.log_likelihood(column.column, recover_part(column, one, naturals), fresh, column.family).mean()
+        for one in (part, settled)
+    )
+    assert after > before + 0.3
+    _, codes, naturals = yes_or_no(600, 0, 1.0, kind, n_classes)
+    assert 0.7 <= settle(column, part, codes, naturals).temper <= 1.3
 
 
 # --- numbers near the largest ---

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from evenly._support import EvenlyWarning, require
 from evenly.bins import Bins
-from evenly.features import Part, estimate_part, mix_twins, recover_part, standardize
+from evenly.features import Part, class_shares, estimate_part, mix_twins, recover_part, standardize
 from evenly.likelihoods import UNIT_NORMAL
 from evenly.metrics import clearly_better
 from evenly.models.bbvi import Data, History, Info, Layout, Model
@@ -336,11 +336,10 @@ def settle(fitted: FittedColumn, part: Part, truth: Floats, naturals: Sequence[F
     """
     if len(truth) < FEWEST or not (part.bins or fitted.column.has_classes):
         return part
-    shares = recover_part(fitted, part, naturals).get("probabilities")
-    if shares is not None:
-        score = partial(_likely, truth.astype(int)) if part.bins is None else partial(_covering, part.bins, truth)
-        doubt = DOUBT / len(truth) * np.log(POWERS) ** 2
-        part = replace(part, temper=POWERS[int(np.argmax([score(_power(shares, one)) for one in POWERS] - doubt))])
+    shares = class_shares(recover_part(fitted, part, naturals))
+    score = partial(_likely, truth.astype(int)) if part.bins is None else partial(_covering, part.bins, truth)
+    doubt = DOUBT / len(truth) * np.log(POWERS) ** 2
+    part = replace(part, temper=POWERS[int(np.argmax([score(_power(shares, one)) for one in POWERS] - doubt))])
     if part.bins is None:
         wrong = estimate_part(fitted, part, recover_part(fitted, part, naturals), "mode") != truth
         alone = truth != float(np.argmax(fitted.frequencies))
