@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pandas as pd
 import pytest
 
 from evenly import Imputer, twins
+from evenly import imputer as imputer_module
 from evenly.bins import make_bins
-from evenly.features import Part, mix_twins
+from evenly.features import Part, mix_twins, quantile_part
 from evenly.files import read_tensors
 from evenly.twins import BELIEFS, BLOCK, FARTHEST, N_TWINS, Belief, find_twins, remember, weigh
 
@@ -215,3 +218,38 @@ def test_a_saved_imputer_takes_over_the_same_cells(tmp_path):
     pd.testing.assert_frame_equal(again.transform(shown), imputer.transform(shown))
     one = imputer.transform(shown.iloc[:1])
     pd.testing.assert_frame_equal(one, imputer.transform(shown).iloc[:1])
+
+
+def test_both_ends_of_intervals_come_from_one_prediction(monkeypatch):
+    shown, _ = hide(repeated())
+    imputer, calls = quick().fit(shown), []
+    opened = imputer._open(shown)
+    apart = [imputer._impute(opened, [partial(quantile_part, level=level)])[0] for level in (0.25, 0.75)]
+    for name in ("predict_natural", "find_twins"):
+        before = getattr(imputer_module, name)
+        counted = lambda *given, name=name, before=before: calls.append(name) or before(*given)  # noqa: E731
+        monkeypatch.setattr(imputer_module, name, counted)
+    ends = imputer.interval(shown, 0.5)
+    assert sorted(calls) == ["find_twins", "predict_natural"]
+    for end, values in zip(ends, apart, strict=True):
+        pd.testing.assert_frame_equal(end, imputer._fill(opened, values), check_exact=True)
+
+
+def test_draws_recover_only_the_cells_of_their_turn_and_are_those_of_all_cells(monkeypatch):
+    shown, hidden = hide(repeated())
+    imputer, sizes = quick().fit(shown), []
+    assert imputer._memory is not None
+    predict, recover = Imputer._predict, imputer_module.recover_part
+    counted = lambda fitted, part, naturals: sizes.append(len(naturals[0])) or recover(fitted, part, naturals)  # noqa: E731
+    monkeypatch.setattr(imputer_module, "recover_part", counted)
+    drawn = imputer.sample(shown, 2)
+    assert sum(sizes) == 2 * hidden.sum()
+
+    def predict_all(self, opened, rows, draw=None, networks=None, wanted=None):
+        for where, usual in predict(self, opened, rows, draw, networks):
+            mine = dict(zip(self._modelled, wanted[where].T, strict=True))
+            yield where, {j: {name: one[mine[j]] for name, one in own.items()} for j, own in usual.items()}
+
+    monkeypatch.setattr(Imputer, "_predict", predict_all)
+    for one, other in zip(drawn, imputer.sample(shown, 2), strict=True):
+        pd.testing.assert_frame_equal(one, other, check_exact=True)
