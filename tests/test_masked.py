@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from evenly import EvenlyWarning, Imputer, TableError, imputation_error
+from evenly import EvenlyWarning, Imputer, TableError, imputation_error, metrics
 from evenly.features import arrange, average, balancing_weights, constant_naturals, describe, lay_out, recover_part
 from evenly.held_out import hold_out, make_judge, settle
 from evenly.imputer import central_draws, count_draws
@@ -296,6 +296,62 @@ def test_a_model_that_knows_nothing_is_not_trusted():
     wrong = settle(classes, part, codes, [(1.0 - 2.0 * codes)[:, None] * 5.0])
     assert wrong.trust == 0.0
     assert settle(classes, part, codes, [(2.0 * codes - 1.0)[:, None] * 5.0]).trust == 1.0
+
+
+def yes_or_no(n: int, seed: int, too_sure: float = 1.0, kind: str = "binary", n_classes: int = 2):
+    """A fitted column of classes, its codes, and the natural parameters of a model that is right but for `too_sure`."""
+    rng = np.random.default_rng(seed)
+    logits = rng.normal(size=(n, n_classes))
+    codes = np.argmax(logits + rng.gumbel(size=logits.shape), axis=1).astype(float)
+    table = pd.DataFrame({"c": np.array(["a", "b", "c", "d"])[codes.astype(int)]})
+    column = LipschitzScaler("lip-none", kinds={"c": kind}).fit(table).columns_[0]
+    logits = logits[:, 1:] - logits[:, :1] if kind == "binary" else logits
+    return column, codes, [too_sure * logits]
+
+
+@pytest.mark.parametrize(("kind", "n_classes"), [("binary", 2), ("categorical", 2), ("categorical", 4)])
+def test_a_model_that_is_too_sure_of_classes_is_made_less_sure(kind, n_classes):
+    column, codes, naturals = yes_or_no(600, 0, 4.0, kind, n_classes)
+    part = describe(column, codes)
+    settled = settle(column, part, codes, naturals)
+    assert settled.temper < 0.5
+    _, fresh, naturals = yes_or_no(2000, 1, 4.0, kind, n_classes)
+    before, after = (
+        metrics.log_likelihood(column.column, recover_part(column, one, naturals), fresh, column.family).mean()
+        for one in (part, settled)
+    )
+    assert after > before + 0.3
+    _, codes, naturals = yes_or_no(600, 0, 1.0, kind, n_classes)
+    assert 0.7 <= settle(column, part, codes, naturals).temper <= 1.3
+
+
+@pytest.mark.parametrize(("kind", "n_classes"), [("binary", 2), ("categorical", 4)])
+def test_a_model_of_classes_that_often_knows_nothing_is_trusted_in_part(kind, n_classes):
+    """What is sure and right in half of the rows, and sure of anything in the others, no power makes right."""
+    column, codes, naturals = yes_or_no(600, 0, 1.0, kind, n_classes)
+    n_inputs, rng = naturals[0].shape[1], np.random.default_rng(0)
+    said = np.where(rng.random(600) < 0.6, codes, rng.integers(0, n_classes, 600))
+    sure = 6.0 * (said[:, None] == np.arange(n_classes)) if n_inputs > 1 else 12.0 * said[:, None] - 6.0
+    settled = settle(column, describe(column, codes), codes, [sure])
+    assert 0.25 <= settled.trust <= 0.75
+
+
+def test_the_intervals_of_a_number_are_calibrated_as_they_will_be_used():
+    """A model that is worth half its trust is mixed with the column's shares; intervals of the mixture are to cover."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=2000)
+    number = LipschitzScaler("lip-none").fit(pd.DataFrame({"x": x})).columns_[0]
+    part = describe(number, x, binned=True)
+    assert part.bins is not None
+    guess = 0.5 * x + rng.normal(size=2000)
+    away = (np.asarray(part.bins.means(np.eye(len(part.bins)))) - guess[:, None]) / 0.7
+    padded = np.pad(-0.5 * away**2, ((0, 0), (0, part.bins.padded - len(part.bins))), constant_values=-500.0)
+    naturals = [(guess - part.mean)[:, None] * part.scale, padded]
+    settled = settle(number, part, x, naturals)
+    assert 0.2 < settled.trust < 0.7
+    ranks = part.bins.ranks(recover_part(number, settled, naturals)["probabilities"], x, np.random.default_rng(0))
+    for level in (0.5, 0.8, 0.9):
+        assert (np.abs(ranks - 0.5) < 0.5 * level).mean() == pytest.approx(level, abs=0.015)
 
 
 # --- numbers near the largest ---

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pandas as pd
 import pytest
 
-from evenly import Imputer
+from evenly import Imputer, twins
+from evenly import imputer as imputer_module
 from evenly.bins import make_bins
-from evenly.features import Part, mix_twins
-from evenly.twins import BELIEFS, N_TWINS, Belief, find_twins, remember, weigh
+from evenly.features import Part, mix_twins, quantile_part
+from evenly.files import read_tensors
+from evenly.twins import BELIEFS, BLOCK, FARTHEST, N_TWINS, Belief, find_twins, remember, weigh
 
 RNG = np.random.default_rng
 
@@ -66,6 +70,52 @@ def test_the_nearest_rows_are_those_of_a_direct_search():
         np.testing.assert_array_equal(found.cells[i, 0], table[int(np.argmin(gaps))])
 
 
+@pytest.mark.parametrize("jitter", [0.0, 1e-3, 3e-2])
+def test_all_twins_are_found_and_they_are_the_nearest_ones(jitter):
+    """Exactly repeated or nearly, however many classes, whatever is missing on both sides, on both sides of a block."""
+    rng = RNG(2)
+    base = np.column_stack([rng.normal(size=(900, 5)), rng.integers(0, (2, 3, 5, 40), (900, 4))])
+    table = base[rng.integers(0, 900, BLOCK + 900)]
+    table[rng.random(table.shape) < 0.2] = np.nan
+    classes = np.array([False] * 5 + [True] * 4)
+    memory = remember(as_columns(table), classes.tolist(), rng)
+    rows = table[rng.integers(0, len(table), 150)]
+    rows[:, :5] += jitter * rng.normal(size=(150, 5))
+    found, ours, theirs = find_twins(memory, as_columns(rows)), np.empty_like(rows), np.empty_like(table)
+    for j in range(9):
+        for into, own in ((ours, rows[:, j]), (theirs, table[:, j])):
+            ranks = np.where(np.isnan(own), np.nan, np.interp(own, memory.grid[j], memory.shares[j])) if j < 5 else own
+            into[:, j] = np.sqrt(12.0) * ranks if j < 5 else ranks
+    n_found = 0
+    for i, row in enumerate(ours):
+        both = ~np.isnan(row) & ~np.isnan(theirs)
+        gap = np.where(both, np.where(classes, row != theirs, (row - np.nan_to_num(theirs)) ** 2), 0.0).sum(1)
+        agreeing = (both * memory.surprise).sum(1)
+        distance = np.where(agreeing >= np.log(len(table)) - 1e-3, gap / np.maximum(both.sum(1), 1), np.inf)
+        expected = np.sort(np.where(distance <= FARTHEST, distance, np.inf))[:N_TWINS]
+        np.testing.assert_allclose(found.distance[i], expected, atol=1e-12)
+        n_found += np.isfinite(expected).sum()
+    assert n_found > 150
+
+
+def test_the_remembered_rows_are_prepared_once_and_saved_once(tmp_path, monkeypatch):
+    table = RNG(0).normal(size=(300, 3))
+    memory, prepared = remember(as_columns(table), [False] * 3, RNG(0)), []
+    before = twins._factors
+    monkeypatch.setattr(
+        twins, "_factors", lambda classes, placed: prepared.append(len(placed)) or before(classes, placed)
+    )
+    find_twins(memory, as_columns(table[:2]))
+    find_twins(memory, as_columns(table[:1]))
+    assert prepared == [2, 1]
+    monkeypatch.undo()
+    imputer = quick().fit(hide(repeated())[0])
+    imputer.save(tmp_path / "imputer.safetensors")
+    assert imputer._memory is not None
+    tensors = read_tensors(tmp_path / "imputer.safetensors", "Imputer")[1]
+    assert [name for name, one in tensors.items() if len(one) == len(imputer._memory.values)] == ["memory"]
+
+
 def test_a_rows_twins_do_not_go_by_the_rows_around_it():
     """Even if there are many more rows alike than twins are kept, and one of them is asked for alone."""
     rng = np.random.default_rng(0)
@@ -113,8 +163,8 @@ def test_rows_that_agree_by_chance_are_not_believed():
     memory = remember(as_columns(table), [True] * 6, rng)
     rows = table[:50].copy()
     rows[:, 0] = np.nan
+    assert ((rows[:, None, 1:] == table[None, :, 1:]).all(2).sum(1) > 1).all()
     found = find_twins(memory, as_columns(rows))
-    assert (found.distance[:, 0] == 0.0).all()
     for belief in BELIEFS:
         assert (weigh(found, 0, belief)[1] == 0.0).all()
 
@@ -168,3 +218,38 @@ def test_a_saved_imputer_takes_over_the_same_cells(tmp_path):
     pd.testing.assert_frame_equal(again.transform(shown), imputer.transform(shown))
     one = imputer.transform(shown.iloc[:1])
     pd.testing.assert_frame_equal(one, imputer.transform(shown).iloc[:1])
+
+
+def test_both_ends_of_intervals_come_from_one_prediction(monkeypatch):
+    shown, _ = hide(repeated())
+    imputer, calls = quick().fit(shown), []
+    opened = imputer._open(shown)
+    apart = [imputer._impute(opened, [partial(quantile_part, level=level)])[0] for level in (0.25, 0.75)]
+    for name in ("predict_natural", "find_twins"):
+        before = getattr(imputer_module, name)
+        counted = lambda *given, name=name, before=before: calls.append(name) or before(*given)  # noqa: E731
+        monkeypatch.setattr(imputer_module, name, counted)
+    ends = imputer.interval(shown, 0.5)
+    assert sorted(calls) == ["find_twins", "predict_natural"]
+    for end, values in zip(ends, apart, strict=True):
+        pd.testing.assert_frame_equal(end, imputer._fill(opened, values), check_exact=True)
+
+
+def test_draws_recover_only_the_cells_of_their_turn_and_are_those_of_all_cells(monkeypatch):
+    shown, hidden = hide(repeated())
+    imputer, sizes = quick().fit(shown), []
+    assert imputer._memory is not None
+    predict, recover = Imputer._predict, imputer_module.recover_part
+    counted = lambda fitted, part, naturals: sizes.append(len(naturals[0])) or recover(fitted, part, naturals)  # noqa: E731
+    monkeypatch.setattr(imputer_module, "recover_part", counted)
+    drawn = imputer.sample(shown, 2)
+    assert sum(sizes) == 2 * hidden.sum()
+
+    def predict_all(self, opened, rows, draw=None, networks=None, wanted=None):
+        for where, usual in predict(self, opened, rows, draw, networks):
+            mine = dict(zip(self._modelled, wanted[where].T, strict=True))
+            yield where, {j: {name: one[mine[j]] for name, one in own.items()} for j, own in usual.items()}
+
+    monkeypatch.setattr(Imputer, "_predict", predict_all)
+    for one, other in zip(drawn, imputer.sample(shown, 2), strict=True):
+        pd.testing.assert_frame_equal(one, other, check_exact=True)

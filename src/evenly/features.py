@@ -262,10 +262,9 @@ def recover_part(fitted: FittedColumn, part: Part, naturals: Sequence[Floats]) -
     """
     if part.bins is None:
         usual = fitted.recover(naturals)
-        if "probabilities" in usual:
-            usual["probabilities"] = _mix(usual["probabilities"], part, fitted.frequencies)
-        elif "probability" in usual and part.trust < 1.0:
-            usual["probability"] = part.trust * usual["probability"] + (1.0 - part.trust) * fitted.frequencies[-1]
+        if fitted.column.has_classes:
+            shares = calibrate(class_shares(usual), part, fitted.frequencies)
+            usual |= {"probability": shares[..., 1]} if "probability" in usual else {"probabilities": shares}
         return usual
     normal, binned = naturals
     likely = np.exp(binned - binned.max(-1, keepdims=True))[..., : len(part.bins)]
@@ -277,11 +276,24 @@ def recover_part(fitted: FittedColumn, part: Part, naturals: Sequence[Floats]) -
     # The mean is that of the bins before they are made less sure, which would move it.
     mean = part.blend * part.bins.means(likely) + (1.0 - part.blend) * alone
     mean = part.trust * mean + (1.0 - part.trust) * part.mean
-    shares = _mix(likely, part, part.bins.share)
+    shares = calibrate(likely, part, part.bins.share)
     return {"mean": mean, "std": part.bins.stds(shares), "probabilities": shares}
 
 
-def _mix(shares: Floats, part: Part, alone: Any) -> Floats:
+def class_shares(usual: Mapping[str, Any]) -> Floats:
+    """Return the probability of each class, or bin; of the two of a yes or no, too.
+
+    Examples
+    --------
+    >>> class_shares({"probability": np.array([0.25])})
+    array([[0.75, 0.25]])
+    """
+    if "probability" in usual:
+        return np.stack([1.0 - usual["probability"], usual["probability"]], axis=-1)
+    return np.asarray(usual["probabilities"])
+
+
+def calibrate(shares: Floats, part: Part, alone: Any) -> Floats:
     """Make probabilities as sure as they should be, and mix them with those of the column alone."""
     if part.temper != 1.0:
         raised = (shares / shares.max(-1, keepdims=True)) ** part.temper

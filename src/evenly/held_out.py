@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from evenly._support import EvenlyWarning, require
 from evenly.bins import Bins
-from evenly.features import Part, estimate_part, mix_twins, recover_part, standardize
+from evenly.features import Part, calibrate, class_shares, estimate_part, mix_twins, recover_part, standardize
 from evenly.likelihoods import UNIT_NORMAL
 from evenly.metrics import clearly_better
 from evenly.models.bbvi import Data, History, Info, Layout, Model
@@ -43,6 +43,8 @@ FEWEST_TWINS, LEAST_SHARE = 5, 0.2
 """A column whose held-out cells have fewer twins, of so large a share in the prediction, believes in none."""
 POWERS = (0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.15, 1.3, 1.5, 1.75, 2.0, 2.5, 3.0)
 """Powers of probabilities that are tried."""
+TRUSTS: tuple[float, ...] = (1.0, 0.75, 0.5, 0.25, 0.0)
+"""Shares of the model in the probabilities of classes that are tried, with each power."""
 LEVELS = (0.5, 0.8, 0.9)
 """Central intervals that numbers are to be covered by."""
 MOST_COMPARED = 4_096
@@ -332,19 +334,27 @@ def settle(fitted: FittedColumn, part: Part, truth: Floats, naturals: Sequence[F
     """Return how much of each prediction to take, from what was predicted for held-out cells of a column.
 
     `temper` makes probabilities less, or more, sure; `trust` moves a prediction towards the mean, or the shares, of
-    the column alone, as far as the held-out cells say; `blend` chooses between the two means of a number.
+    the column alone, as far as the held-out cells say; `blend` chooses between the two means of a number. Classes are
+    given the `temper` and `trust` that make them likeliest, together: what is too sure is not thereby ignorant. Of a
+    number the squared error says the `trust`, and with it the `temper` makes intervals cover what they should.
     """
     if len(truth) < FEWEST or not (part.bins or fitted.column.has_classes):
         return part
-    shares = recover_part(fitted, part, naturals).get("probabilities")
-    if shares is not None:
-        score = partial(_likely, truth.astype(int)) if part.bins is None else partial(_covering, part.bins, truth)
-        doubt = DOUBT / len(truth) * np.log(POWERS) ** 2
-        part = replace(part, temper=POWERS[int(np.argmax([score(_power(shares, one)) for one in POWERS] - doubt))])
+    shares = class_shares(recover_part(fitted, part, naturals))
     if part.bins is None:
-        wrong = estimate_part(fitted, part, recover_part(fitted, part, naturals), "mode") != truth
-        alone = truth != float(np.argmax(fitted.frequencies))
-        return replace(part, trust=0.0 if clearly_better(alone, wrong) else 1.0)
+        score, alone, trusts = partial(_likely, truth.astype(int)), np.asarray(fitted.frequencies), TRUSTS
+    else:
+        score, alone = partial(_covering, part.bins, truth), np.asarray(part.bins.share)
+        part = _settle_mean(fitted, part, truth, naturals)
+        trusts = (part.trust,)
+    tried = [replace(part, temper=power, trust=trust) for trust in trusts for power in POWERS]
+    doubts = [np.log(one.temper) ** 2 + (part.trust - one.trust) ** 2 for one in tried]
+    scores = [score(calibrate(shares, one, alone)) for one in tried]
+    return tried[int(np.argmax(scores - DOUBT / len(truth) * np.array(doubts)))]
+
+
+def _settle_mean(fitted: FittedColumn, part: Part, truth: Floats, naturals: Sequence[Floats]) -> Part:
+    """Choose which mean of a number to take, and how much of it."""
     ends = [recover_part(fitted, replace(part, blend=end, trust=1.0), naturals)["mean"] for end in (0.0, 1.0)]
     normal, binned, wanted = (standardize(values, part.mean, part.std) for values in (*ends, truth))
     moved = {blend: blend * binned + (1.0 - blend) * normal for blend in BLENDS}
@@ -357,11 +367,6 @@ def settle(fitted: FittedColumn, part: Part, truth: Floats, naturals: Sequence[F
     weight = 5.0 * DOUBT * float(np.mean(best**2)) + 1e-12
     slope = (float(best @ wanted) + weight) / (float(best @ best) + weight)
     return replace(part, blend=chosen, trust=float(np.clip(slope, 0.0, 1.0)))
-
-
-def _power(shares: Floats, power: float) -> Floats:
-    raised = (shares / shares.max(-1, keepdims=True)) ** power
-    return np.asarray(raised / raised.sum(-1, keepdims=True))
 
 
 def _likely(codes: npt.NDArray[np.int_], shares: Floats) -> float:

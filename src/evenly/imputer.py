@@ -51,7 +51,7 @@ from evenly.scaling import get_method
 from evenly.schema import Schema, Value, pick
 from evenly.streaming import Feed, open_source
 from evenly.tables import Floats, Table, TableColumn, as_column, build_table, fill_cells, open_table, select
-from evenly.twins import Memory, find_twins
+from evenly.twins import Memory, Twins, find_twins
 
 Auto = Literal["auto"]
 Flags = npt.NDArray[np.bool_]
@@ -394,7 +394,7 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
         not see are left as they are, with a warning, and the model does without them.
         """
         opened = self._open(X)
-        return self._fill(opened, self._impute(opened, self._pick(), means=self.estimate == "mean"))
+        return self._fill(opened, self._impute(opened, [self._pick()], means=self.estimate == "mean")[0])
 
     def transform_file(self, source: str | Path, out: str | Path, *, form: str | None = None) -> None:
         """Fill the missing cells of Parquet files, however large, and write them to one file, all or nothing.
@@ -466,14 +466,14 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
         opened = self._open(X)
         if self._model.by_cell:
             levels = (0.5 - 0.5 * float(level), 0.5 + 0.5 * float(level))
-            ends = [self._impute(opened, partial(quantile_part, level=one)) for one in levels]
+            ends = self._impute(opened, [partial(quantile_part, level=one) for one in levels])
         else:
             ends = self._drawn_ends(opened, float(level))
         return self._fill(opened, ends[0]), self._fill(opened, ends[1])
 
     def _drawn_ends(self, opened: Opened, level: float) -> list[list[Floats]]:
         """Return the ends of intervals by draws: they know of the rows' variables too. Classes: the most probable."""
-        found = [self._impute(opened, self._pick()) for _ in range(2)]
+        found = self._impute(opened, [self._pick()] * 2)
         numbers = [j for j in self._modelled if not self._columns[j].column.has_classes and opened.missing[j].any()]
         n_draws = count_draws(level)
         drawn = {j: np.empty((n_draws, opened.missing[j].sum())) for j in numbers}
@@ -490,7 +490,7 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
         """Draw the missing cells: at once, or one after the other where the model predicts cell by cell."""
         rng = np.random.default_rng((self.seed_, i))
         if not self._model.by_cell:
-            return self._impute(opened, partial(draw_part, rng=rng), i)
+            return self._impute(opened, [partial(draw_part, rng=rng)], i)[0]
         values = [None if own is None else own.copy() for own in opened.values]
         filled = [np.full(opened.table.n_rows, part.constant) for part in self._parts]
         if not self._modelled:
@@ -501,16 +501,14 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
         network = self._networks[i % len(self._networks)]
         for turn in range(int(counts.max(initial=0))):
             now = replace(opened, values=values)
-            for where, usual in self._predict(now, np.flatnonzero(counts > turn), networks=[network]):
+            wanted = missing & (turns == turn)
+            for where, usual in self._predict(now, np.flatnonzero(counts > turn), networks=[network], wanted=wanted):
                 for place, j in enumerate(self._modelled):
-                    mine = missing[where, place] & (turns[where, place] == turn)
-                    if mine.any():
-                        own = {name: value[mine] if np.ndim(value) else value for name, value in usual[j].items()}
-                        drawn = self._bounded(j, draw_part(self._columns[j], self._parts[j], own, rng), True)
-                        filled[j][where[mine]] = drawn
-                        cells = values[j]
+                    mine, cells = where[wanted[where, place]], values[j]
+                    if len(mine):
                         assert cells is not None
-                        cells[where[mine]] = drawn
+                        drawn = self._bounded(j, draw_part(self._columns[j], self._parts[j], usual[j], rng), True)
+                        filled[j][mine] = cells[mine] = drawn
         return filled
 
     def distribution(self, X: Any) -> dict[str, dict[str, Any]]:
@@ -550,7 +548,7 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
         """
         opened = self._open(X)
         every = np.arange(opened.table.n_rows)
-        return np.column_stack(self._impute(opened, self._pick(), rows=every, rounded=False))
+        return np.column_stack(self._impute(opened, [self._pick()], rows=every, rounded=False)[0])
 
     def _pick(self) -> Callable[..., Floats]:
         """Return what makes one value of a distribution."""
@@ -588,8 +586,12 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
         rows: npt.NDArray[np.intp],
         draw: int | None = None,
         networks: Sequence[Any] | None = None,
+        wanted: Flags | None = None,
     ) -> Iterator[tuple[npt.NDArray[np.intp], dict[int, Usual]]]:
-        """Go through rows in chunks: which they are, and the usual parameters of every modelled column."""
+        """Go through rows in chunks: which they are, and the usual parameters of every modelled column.
+
+        Where only some cells are `wanted`, all rows x modelled columns, each column's parameters are those of its own.
+        """
         for start in range(0, len(rows) if self._modelled else 0, CHUNK):
             where = rows[start : start + CHUNK]
             padded = np.concatenate([where, np.repeat(where[:1], CHUNK - len(where))])
@@ -597,38 +599,45 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
             data = arrange(self._columns, self._parts, some, seed=None, with_inputs=self._model.reads_inputs)
             seeds = None if draw is None else (self.seed_, draw, start)
             found: dict[int, list[Usual]] = {j: [] for j in self._modelled}
+            mine: dict[int, Any] = {
+                j: slice(None) if wanted is None else wanted[where, at] for at, j in enumerate(self._modelled)
+            }
             for shared in networks or self._networks:
                 naturals = iter(predict_natural(self._model, self._layout, shared, data, seeds))
                 for j in self._modelled:
-                    own = [np.asarray(next(naturals)[: len(where)], np.float64) for _ in self._parts[j].fill]
+                    own = [np.asarray(next(naturals)[: len(where)][mine[j]], np.float64) for _ in self._parts[j].fill]
                     found[j].append(recover_part(self._columns[j], self._parts[j], own))
             usual = {j: average(self._columns[j], self._parts[j], usuals) for j, usuals in found.items()}
             if self._memory is not None:
                 values = [own[where] for own in modelled_values(self._parts, opened.values)]
                 twins = find_twins(self._memory, values)
-                usual = {j: mix_twins(self._parts[j], usual[j], twins, at) for at, j in enumerate(self._modelled)}
+                for at, j in enumerate(self._modelled):
+                    near = Twins(*(one[mine[j]] for one in twins))
+                    usual[j] = mix_twins(self._parts[j], usual[j], near, at)
             yield where, usual
 
     def _impute(
         self,
         opened: Opened,
-        choose: Callable[..., Floats],
+        chosen: Sequence[Callable[..., Floats]],
         draw: int | None = None,
         *,
         rows: npt.NDArray[np.intp] | None = None,
         rounded: bool = True,
         means: bool = False,
-    ) -> list[Floats]:
-        """Return the values or codes of every column in some rows, by default in those with missing cells.
+    ) -> list[list[Floats]]:
+        """Return values or codes of every column in some rows, by default in those with missing cells.
 
-        Whole numbers are `rounded`; `means` of them only where the column's type holds nothing else.
+        Predicted once, and chosen in each of some ways. Whole numbers are `rounded`; `means` of them only where the
+        column's type holds nothing else.
         """
-        filled = [np.full(opened.table.n_rows, part.constant) for part in self._parts]
+        filled = [[np.full(opened.table.n_rows, part.constant) for part in self._parts] for _ in chosen]
         for where, usual in self._predict(opened, opened.rows(self._modelled) if rows is None else rows, draw):
             for j in self._modelled:
                 fitted = self._columns[j]
                 whole = rounded and not (means and self.preset != "paper" and opened.cells[j].storage == "float")
-                filled[j][where] = self._bounded(j, choose(fitted, self._parts[j], usual[j]), whole)
+                for one, choose in zip(filled, chosen, strict=True):
+                    one[j][where] = self._bounded(j, choose(fitted, self._parts[j], usual[j]), whole)
         return filled
 
     def _distribution(self, opened: Opened) -> dict[str, Usual]:

@@ -19,10 +19,10 @@ N_TWINS = 16
 """Rows that are looked at for each row."""
 MOST_ROWS = 50_000
 """Rows that are remembered at most."""
-CHUNK = 512
-"""Rows compared with all remembered ones at once."""
-N_SIGNS = 12
-"""Numbers that stand for a class when rows are compared by products; two classes agree in half of them on average."""
+FARTHEST = 0.02
+"""The distance beyond which rows are no twins: a thousandth of them would be taken over by the least careful belief."""
+CHUNK, BLOCK = 128, 4096
+"""Rows compared at once, with so many remembered ones: what comes of it stays near the processor."""
 CHANCE = 0.1
 """Rows of which a table like this has so many that agree by chance count half; where it has one, not at all."""
 N_GRID = 1_000
@@ -41,10 +41,14 @@ class Memory(NamedTuple):
     """Of each column of numbers: some of its values, and the share of smaller ones."""
     surprise: Floats
     """Of each column: minus the logarithm of the probability that two rows agree."""
+    placed: Floats
+    """The values as coordinates, in which rows are compared."""
+    factors: npt.NDArray[np.float32]
+    """What the rows to compare are multiplied by, a column a row: see `_factors`."""
 
 
 class Twins(NamedTuple):
-    """The remembered rows nearest to some rows, rows x `N_TWINS`."""
+    """The remembered rows nearest to some rows, rows x `N_TWINS`; where there are fewer, at no finite distance."""
 
     cells: Floats
     """Their values or codes, rows x twins x columns; NaN where missing."""
@@ -88,7 +92,9 @@ def remember(values: Sequence[Floats], classes: Sequence[bool], rng: np.random.G
         middle = (np.cumsum(counts) - 0.5 * counts) / n
         grid.append(np.zeros(0) if coded else distinct[some] if len(distinct) else np.zeros(1))
         shares.append(np.zeros(0) if coded else middle[some] if len(distinct) else np.zeros(1))
-    return Memory(table, np.array(classes, bool), grid, shares, np.array(surprise))
+    placed = _coordinates(np.array(classes, bool), grid, shares, table)
+    factors = _factors(np.array(classes, bool), placed)[1].T.copy()
+    return Memory(table, np.array(classes, bool), grid, shares, np.array(surprise), placed, factors)
 
 
 def find_twins(memory: Memory, values: Sequence[Floats]) -> Twins:
@@ -106,34 +112,9 @@ def find_twins(memory: Memory, values: Sequence[Floats]) -> Twins:
     >>> bool((found.cells[0, :2, 2] == table[3, 2]).all()), found.distance[0, :3].round(2).tolist()[:2]
     (True, [0.0, 0.0])
     """
-    table = np.column_stack(list(values))
-    ours, theirs = _coordinates(memory, table), _coordinates(memory, memory.values)
-    known, k = ~np.isnan(memory.values), min(N_TWINS, len(memory.values))
-    places = [_as_products(memory, theirs[:, j], j) for j in range(table.shape[1])]
-    features = np.concatenate(places, axis=1)
-    owners = np.repeat(np.arange(table.shape[1]), [one.shape[1] for one in places])
-    weights = 1.0 / np.array([one.shape[1] for one in places], np.float32)[owners]
-    there = known[:, owners].astype(np.float32)
-    squares = (features**2 * weights * there).T.copy()
-    mask, surprise = known.astype(np.float32), memory.surprise.astype(np.float32)
-    cells, distance, chance = [], [], []
-    for start in range(0, len(table), CHUNK):
-        mine = ours[start : start + CHUNK]
-        seen = ~np.isnan(mine)
-        own = np.concatenate([_as_products(memory, mine[:, j], j) for j in range(mine.shape[1])], axis=1)
-        shown = seen[:, owners].astype(np.float32)
-        gap = (own**2 * weights) @ there.T + shown @ squares - 2.0 * (own * weights) @ features.T
-        common = seen.astype(np.float32) @ mask.T
-        agreeing = (seen * surprise).astype(np.float32) @ mask.T
-        nearest = _least(gap / np.maximum(common, 1.0) + (agreeing < np.log(len(memory.values)) - 1e-3), k)
-        cells.append(memory.values[nearest])
-        distance.append(_distance(memory, mine, theirs, nearest))
-        chance.append(len(memory.values) * np.exp(-((seen * memory.surprise)[:, None] * known[nearest]).sum(2)))
-    order = np.argsort(np.concatenate(distance), axis=1, kind="stable")
-    return Twins(
-        np.take_along_axis(np.concatenate(cells), order[:, :, None], axis=1),
-        *(np.take_along_axis(np.concatenate(one), order, axis=1) for one in (distance, chance)),
-    )
+    mine = _coordinates(memory.classes, memory.grid, memory.shares, np.column_stack(list(values)))
+    some = [_nearest(memory, mine[start : start + CHUNK]) for start in range(0, max(len(mine), 1), CHUNK)]
+    return Twins(*(np.concatenate(one) for one in zip(*some, strict=True)))
 
 
 def weigh(twins: Twins, j: int, belief: Belief) -> tuple[Floats, Floats]:
@@ -144,41 +125,55 @@ def weigh(twins: Twins, j: int, belief: Belief) -> tuple[Floats, Floats]:
     return weights / np.maximum(total, 1e-300)[:, None], total / (total + belief.doubt)
 
 
-def _coordinates(memory: Memory, table: Floats) -> Floats:
-    """Return ranks of numbers in standard deviations, and codes."""
+def _coordinates(classes: npt.NDArray[np.bool_], grid: list[Floats], shares: list[Floats], table: Floats) -> Floats:
+    """Return ranks of numbers in standard deviations from the middle one, and codes; NaN where missing."""
     placed = table.copy()
-    for j in np.flatnonzero(~memory.classes):
-        placed[:, j] = np.sqrt(12.0) * np.interp(table[:, j], memory.grid[j], memory.shares[j])
-    return np.where(np.isnan(table), np.nan, placed)
+    for j in np.flatnonzero(~classes):
+        placed[:, j] = np.sqrt(12.0) * (np.interp(table[:, j], grid[j], shares[j]) - 0.5)
+    return np.asfortranarray(np.where(np.isnan(table), np.nan, placed))
 
 
-def _as_products(memory: Memory, column: Floats, j: int) -> Any:
-    """Return coordinates whose squared differences are those of a column, of classes only nearly; 0 where missing."""
-    if not memory.classes[j]:
-        return np.nan_to_num(column)[:, None].astype(np.float32)
-    codes = np.nan_to_num(column).astype(np.int64)
-    signs = np.random.default_rng(j).integers(0, 2, (int(np.nanmax(memory.values[:, j], initial=0)) + 2, N_SIGNS))
-    coded = np.sqrt(2.0) * signs[np.clip(codes, 0, len(signs) - 1)]
-    return np.where(np.isnan(column)[:, None], 0.0, coded).astype(np.float32)
+def _factors(classes: npt.NDArray[np.bool_], placed: Floats) -> tuple[Any, Any]:
+    """Return two lists of numbers of each row: one row's first times another's second tells whether they may be twins.
 
-
-def _least(scores: npt.NDArray[np.float32], k: int) -> npt.NDArray[np.intp]:
-    """Return the places of the k least of each row, of equal ones the first.
-
-    The last digits of a product go by the shapes of its factors: scores are equal if four decimals are, so that a row's
-    twins do not go by the rows around it.
+    The product is the sum of their squared differences, less what `FARTHEST` allows (and a little more, for single
+    precision): below 0 for all twins. Two digits stand for a class, so that its difference is counted or too small.
     """
-    last = np.partition(scores, k - 1, axis=1)[:, k - 1]
-    found = np.empty((len(scores), k), np.intp)
-    for i, row in enumerate(scores):
-        some = np.flatnonzero(row <= last[i] + 1e-4)
-        found[i] = some[np.argsort(np.round(row[some], 4), kind="stable")[:k]]
+    known, codes = ~np.isnan(placed), np.nan_to_num(placed).astype(np.int64)
+    points = np.where(classes, np.sqrt(0.5) * (codes % 2), np.nan_to_num(placed))
+    second = np.sqrt(0.5) * (codes[:, classes] // 2 % 2)
+    squares = points**2
+    squares[:, classes] += second**2
+    ours = [known * (squares - 1.01 * FARTHEST), known, -2.0 * points, -2.0 * second]
+    theirs = [known, squares, points, second]
+    return np.concatenate(ours, axis=1).astype(np.float32), np.concatenate(theirs, axis=1).astype(np.float32)
+
+
+def _nearest(memory: Memory, mine: Floats) -> Twins:
+    """Return the nearest of the remembered rows that are twins of some rows: near, and not by chance."""
+    (n, n_columns), k = memory.values.shape, min(N_TWINS, len(memory.values))
+    factors, enough, pairs = _factors(memory.classes, mine)[0], np.log(n) - 1e-3, []
+    factors[(~np.isnan(mine) * memory.surprise).sum(1) < enough] = 0.0
+    for start in range(0, n, BLOCK):
+        products = factors @ memory.factors[:, start : start + BLOCK]
+        row, other = np.divmod(np.flatnonzero(products < 0.0), products.shape[1])
+        pairs.append((row, other + start))
+    row, other = (np.concatenate(one) for one in zip(*pairs, strict=True))
+    gap, common, agreeing = np.zeros((3, len(row)))
+    for j in range(n_columns):
+        away = mine[row, j] - memory.placed[other, j]
+        both = ~np.isnan(away)
+        gap += np.where(both, away != 0.0 if memory.classes[j] else away**2, 0.0)
+        common += both
+        agreeing += both * memory.surprise[j]
+    distance = gap / np.maximum(common, 1.0)
+    twins = np.flatnonzero((distance <= FARTHEST) & (agreeing >= enough))
+    twins = twins[np.argsort(distance[twins], kind="stable")]  # of equally near ones the first
+    twins = twins[np.argsort(row[twins].astype(np.int16), kind="stable")]
+    place = np.arange(len(twins)) - np.searchsorted(row[twins], row[twins])
+    twins, place = twins[place < k], place[place < k]
+    found = Twins(np.full((len(mine), k, n_columns), np.nan), *np.full((2, len(mine), k), np.inf))
+    found.cells[row[twins], place] = memory.values[other[twins]]
+    found.distance[row[twins], place] = distance[twins]
+    found.chance[row[twins], place] = n * np.exp(-agreeing[twins])
     return found
-
-
-def _distance(memory: Memory, mine: Floats, theirs: Floats, nearest: npt.NDArray[np.intp]) -> Floats:
-    """Return the mean squared difference of rows to some remembered ones each, over the columns known in both."""
-    gap = mine[:, None, :] - theirs[nearest]
-    gap = np.where(memory.classes, gap != 0.0, gap**2) + np.where(np.isnan(gap), np.nan, 0.0)
-    common = (~np.isnan(gap)).sum(2)
-    return np.asarray(np.where(common, np.nansum(gap, axis=2) / np.maximum(common, 1), np.inf), np.float64)
