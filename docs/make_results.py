@@ -58,6 +58,33 @@ def honest(records: Sequence[Record]) -> str:
     return "\n\n".join(tables.to_markdown(tables.tabulate(records, share, "honest")) for share in shares)
 
 
+def ratios(records: Sequence[Record]) -> str:
+    """Honest error under lip-gamma divided by that under std-none, run by run with the same mask."""
+    done = comparable(records)
+    shares = measures.values_of(done, "percent")
+    lines = [
+        f"| data set | model | {' | '.join(f'{share} %' for share in shares)} |",
+        "| --- | --- |" + " --- |" * len(shares),
+    ]
+    found: list[float] = []
+    for dataset in measures.values_of(done, "dataset"):
+        for model in measures.values_of(done, "model"):
+            cells = []
+            for share in shares:
+                own = measures.those(done, dataset=dataset, model=model, percent=share)
+                std, lip = (
+                    {one["run"]["mask"]: measures.mean_error(one) for one in measures.those(own, method=method)}
+                    for method in ("std-none", "lip-gamma")
+                )
+                both = [lip[mask] / std[mask] for mask in std if mask in lip]
+                cells.append(f"{statistics.geometric_mean(both):.3f} [{len(both)}]" if both else "–")
+                found += [statistics.geometric_mean(both)] if both else []
+            lines.append(f"| {dataset} | {model} | {' | '.join(cells)} |")
+    less, more = sum(one < 0.99 for one in found), sum(one > 1.01 for one in found)
+    told = f"Of {len(found)}, {less} are lower by more than 1 %, {more} are higher by more than 1 %"
+    return "\n".join([*lines, "", f"{told}, {len(found) - less - more} are in between."])
+
+
 def as_published(records: Sequence[Record]) -> str:
     """The as-published table at 20 %, beside the paper's."""
     return tables.to_markdown(tables.tabulate(records, 20, "as-published"))
@@ -242,6 +269,7 @@ def _without(run: Mapping[str, Any], *keys: str) -> dict[str, Any]:
 SECTIONS = {
     "what was run": what_was_run,
     "honest": honest,
+    "ratios": ratios,
     "as published": as_published,
     "agreement": agreement,
     "overlooked": overlooked,
