@@ -220,15 +220,23 @@ def test_a_saved_imputer_takes_over_the_same_cells(tmp_path):
     pd.testing.assert_frame_equal(one, imputer.transform(shown).iloc[:1])
 
 
+def counting(function, calls):
+    """The same function, which notes its name whenever it is called."""
+
+    def call(*given):
+        calls.append(function.__name__)
+        return function(*given)
+
+    return call
+
+
 def test_both_ends_of_intervals_come_from_one_prediction(monkeypatch):
     shown, _ = hide(repeated())
     imputer, calls = quick().fit(shown), []
     opened = imputer._open(shown)
     apart = [imputer._impute(opened, [partial(quantile_part, level=level)])[0] for level in (0.25, 0.75)]
     for name in ("predict_natural", "find_twins"):
-        before = getattr(imputer_module, name)
-        counted = lambda *given, name=name, before=before: calls.append(name) or before(*given)  # noqa: E731
-        monkeypatch.setattr(imputer_module, name, counted)
+        monkeypatch.setattr(imputer_module, name, counting(getattr(imputer_module, name), calls))
     ends = imputer.interval(shown, 0.5)
     assert sorted(calls) == ["find_twins", "predict_natural"]
     for end, values in zip(ends, apart, strict=True):
@@ -240,8 +248,12 @@ def test_draws_recover_only_the_cells_of_their_turn_and_are_those_of_all_cells(m
     imputer, sizes = quick().fit(shown), []
     assert imputer._memory is not None
     predict, recover = Imputer._predict, imputer_module.recover_part
-    counted = lambda fitted, part, naturals: sizes.append(len(naturals[0])) or recover(fitted, part, naturals)  # noqa: E731
-    monkeypatch.setattr(imputer_module, "recover_part", counted)
+
+    def recover_and_count(fitted, part, naturals):
+        sizes.append(len(naturals[0]))
+        return recover(fitted, part, naturals)
+
+    monkeypatch.setattr(imputer_module, "recover_part", recover_and_count)
     drawn = imputer.sample(shown, 2)
     assert sum(sizes) == 2 * hidden.sum()
 
