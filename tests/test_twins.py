@@ -147,7 +147,7 @@ def test_cells_of_repeated_rows_are_taken_over_and_others_are_not():
         near = np.abs(predicted[:, j] - truth) / truth.std()
         assert twin.sum() > 10
         assert np.median(near[twin]) < 0.25
-        assert np.median(near[alone]) > 0.4
+        assert np.median(near[alone]) > 2.0 * np.median(near[twin])  # what nothing repeats is estimated
 
 
 @pytest.mark.slow
@@ -249,9 +249,9 @@ def test_draws_recover_only_the_cells_of_their_turn_and_are_those_of_all_cells(m
     assert imputer._memory is not None
     predict, recover = Imputer._predict, imputer_module.recover_part
 
-    def recover_and_count(fitted, part, naturals):
+    def recover_and_count(fitted, part, naturals, said):
         sizes.append(len(naturals[0]))
-        return recover(fitted, part, naturals)
+        return recover(fitted, part, naturals, said)
 
     monkeypatch.setattr(imputer_module, "recover_part", recover_and_count)
     drawn = imputer.sample(shown, 2)

@@ -59,6 +59,26 @@ class Bins:
         """Number of classes of the categorical that stands for them."""
         return next((size for size in SIZES if size >= len(self)), len(self))
 
+    @cached_property
+    def edges(self) -> Floats:
+        """Where one bin ends and the next begins: in the middle between their values."""
+        low, high, _, _ = self._arrays
+        return np.asarray(0.5 * high[:-1] + 0.5 * low[1:])
+
+    def places(self, values: Floats) -> Floats:
+        """Return the share of the column's values that are smaller than each, equal ones counting half. NaN stays.
+
+        Examples
+        --------
+        >>> make_bins(np.array([0.0, 0.0, 1.0, 2.0])).places(np.array([-1.0, 0.0, 1.5, 2.0]))
+        array([0.25 , 0.25 , 0.75 , 0.875])
+        """
+        low, high, _, share = self._arrays
+        ends = np.cumsum(share)
+        single = low == high
+        first, last = np.where(single, ends - 0.5 * share, ends - share), np.where(single, ends - 0.5 * share, ends)
+        return np.asarray(np.interp(values, np.stack([low, high], -1).ravel(), np.stack([first, last], -1).ravel()))
+
     @property
     def _widths(self) -> Floats:
         low, high, _, _ = self._arrays

@@ -73,6 +73,8 @@ class Part:
     """The power of its probabilities, of bins or classes: below 1 they are less sure."""
     trust: float = 1.0
     """The share of the model, beside what is known of the column alone, in every prediction."""
+    lean: float = 0.0
+    """The share of the joint normal, beside the model, in every prediction."""
     belief: Belief | None = None
     """How much of a twin's cell is taken over, if any."""
 
@@ -104,7 +106,7 @@ def describe(
     seen = values[~np.isnan(values)]
     if fitted.statistics.constant:
         return Part(modelled=False, constant=float(seen[0]))
-    inputs = _inputs(fitted.column, seen)
+    inputs = encoder_inputs(fitted.column, seen)
     # Divided by the largest first: squares of 1e300 are no numbers.
     unit = np.maximum(np.abs(inputs).max(0), 1e-300)
     own: dict[str, Any] = {
@@ -245,7 +247,7 @@ def arrange(
             mask[:, at] = ~gone
             at += 1
         if with_inputs:
-            standard = standardize(_inputs(fitted.column, own), part.centers, part.spreads)
+            standard = standardize(encoder_inputs(fitted.column, own), part.centers, part.spreads)
             standard = np.clip(standard, -FARTHEST, FARTHEST)
             inputs[:, into : into + len(part.centers)] = np.where(gone[:, None], 0.0, standard)
             into += len(part.centers)
@@ -255,15 +257,25 @@ def arrange(
 # --- and back -----------------------------------------------------------------------------------------------------
 
 
-def recover_part(fitted: FittedColumn, part: Part, naturals: Sequence[Floats]) -> dict[str, Any]:
+def recover_part(
+    fitted: FittedColumn, part: Part, naturals: Sequence[Floats], said: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
     """Return the usual parameters of a column, in the table's units.
 
     Of a binned number: its `mean`, `std` and the `probabilities` of its bins.
+
+    Parameters
+    ----------
+    said : dict, optional
+        What the joint normal says of the cells, which is mixed in; NaN where it says nothing.
     """
     if part.bins is None:
         usual = fitted.recover(naturals)
         if fitted.column.has_classes:
-            shares = calibrate(class_shares(usual), part, fitted.frequencies)
+            shares = class_shares(usual)
+            if part.lean and said:
+                shares = lean_on(class_shares(said), shares, part.lean)
+            shares = calibrate(shares, part, fitted.frequencies)
             usual |= {"probability": shares[..., 1]} if "probability" in usual else {"probabilities": shares}
         return usual
     normal, binned = naturals
@@ -275,9 +287,22 @@ def recover_part(fitted: FittedColumn, part: Part, naturals: Sequence[Floats]) -
     alone = np.where(np.isinf(alone), np.clip(alone, part.extent[0], part.extent[1]), alone)
     # The mean is that of the bins before they are made less sure, which would move it.
     mean = part.blend * part.bins.means(likely) + (1.0 - part.blend) * alone
+    if part.lean and said:
+        mean, likely = lean_on(said["mean"], mean, part.lean), lean_on(said["probabilities"], likely, part.lean)
     mean = part.trust * mean + (1.0 - part.trust) * part.mean
     shares = calibrate(likely, part, part.bins.share)
     return {"mean": mean, "std": part.bins.stds(shares), "probabilities": shares}
+
+
+def lean_on(said: Floats, found: Floats, share: float) -> Floats:
+    """Mix two predictions, where there are two.
+
+    Examples
+    --------
+    >>> lean_on(np.array([1.0, np.nan]), np.array([3.0, 3.0]), 0.25)
+    array([2.5, 3. ])
+    """
+    return np.where(np.isnan(said), found, share * said + (1.0 - share) * found)
 
 
 def class_shares(usual: Mapping[str, Any]) -> Floats:
@@ -370,7 +395,7 @@ def quantile_part(fitted: FittedColumn, part: Part, usual: Mapping[str, Any], le
     return quantile_column(fitted.column, fitted.family, usual, level)
 
 
-def _inputs(column: Column, values: Floats) -> Floats:
+def encoder_inputs(column: Column, values: Floats) -> Floats:
     """Return what an encoder sees of a column, unscaled and whatever the method: one-hot classes, logs of positives."""
     if column.kind in ("categorical", "ordinal"):
         return np.asarray(values[:, None] == np.arange(len(column.classes or ())), np.float64)

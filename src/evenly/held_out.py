@@ -17,7 +17,16 @@ import numpy.typing as npt
 
 from evenly._support import EvenlyWarning, require
 from evenly.bins import Bins
-from evenly.features import Part, calibrate, class_shares, estimate_part, mix_twins, recover_part, standardize
+from evenly.features import (
+    Part,
+    calibrate,
+    class_shares,
+    estimate_part,
+    mix_twins,
+    recover_part,
+    standardize,
+)
+from evenly.joint import MOST_FEATURES, MOST_ROWS, PRIOR, PRIORS, Joint, expect, fit_joint, owners, place_cells, speak
 from evenly.likelihoods import UNIT_NORMAL
 from evenly.metrics import clearly_better
 from evenly.models.bbvi import Data, History, Info, Layout, Model
@@ -27,6 +36,7 @@ from evenly.tables import Floats
 from evenly.twins import BELIEFS, Belief, Memory, Twins, find_twins, remember, weigh
 
 Flags = npt.NDArray[np.bool_]
+Usual = dict[str, Any]
 Feeding = Callable[[int, Flags | None], AbstractContextManager[Stream]]
 
 SHARE, SMALL_SHARE, SMALL = 0.05, 0.1, 2_000
@@ -39,12 +49,18 @@ CHUNK = 4096
 """Rows that are looked at together, at most."""
 BLENDS = (0.5, 0.0, 1.0)
 """Shares of the bins in the mean of a number that are tried; the first is kept unless another is clearly better."""
+LEANS = tuple(np.linspace(0.0, 1.0, 9).tolist())
+"""Shares of the joint normal in a prediction that are tried."""
+PULL = 25.0
+"""With how many cells' weight a column's share is that of all columns together."""
 FEWEST_TWINS, LEAST_SHARE = 5, 0.2
 """A column whose held-out cells have fewer twins, of so large a share in the prediction, believes in none."""
 POWERS = (0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.15, 1.3, 1.5, 1.75, 2.0, 2.5, 3.0)
 """Powers of probabilities that are tried."""
 TRUSTS: tuple[float, ...] = (1.0, 0.75, 0.5, 0.25, 0.0)
 """Shares of the model in the probabilities of classes that are tried, with each power."""
+FARTHEST_LOSS = 25.0
+"""Squared standard deviations that a cell counts for at most where shares are chosen: one must not decide."""
 LEVELS = (0.5, 0.8, 0.9)
 """Central intervals that numbers are to be covered by."""
 MOST_COMPARED = 4_096
@@ -60,6 +76,8 @@ class Learned(NamedTuple):
     parts: list[Part]
     history: History
     watched: Watched
+    joint: Joint | None
+    """The joint normal, if any column leans on it."""
     memory: Memory | None
     """Rows to look for twins in, if any column takes over their cells."""
 
@@ -113,14 +131,17 @@ def learn(
                 break
     networks, held = [one.shared for one in trained], [one.held for one in trained if one.held is not None]
     predicted = [_predict_held(model, layout, data, *one) for one in zip(held, networks, strict=False)]
-    chosen = _settle_all(layout, columns, parts, values, predicted)
+    rng = np.random.default_rng((seed, n_networks))
+    joint, lines = _draw_lines(columns, parts, values, held, rng)
+    chosen = _settle_all(layout, columns, parts, values, predicted, lines)
+    if not any(part.lean for part in chosen):
+        joint = None
     memory = None
     if held:
-        rng = np.random.default_rng((seed, n_networks))
-        chosen = _believe_all(layout, columns, chosen, values, held[0], predicted[0], rng)
+        chosen = _believe_all(layout, columns, chosen, values, held[0], predicted[0], lines[0], rng)
         if any(part.belief for part in chosen):
             memory = remember_table(columns, chosen, values, rng)
-    return Learned(networks, chosen, trained[0].history, trained[0].watched, memory)
+    return Learned(networks, chosen, trained[0].history, trained[0].watched, joint, memory)
 
 
 class _Trained(NamedTuple):
@@ -198,6 +219,56 @@ def _together(some: Sequence[Predicted]) -> Predicted:
     return Predicted(np.concatenate(rows), np.concatenate(naturals))
 
 
+def _draw_lines(
+    columns: Sequence[FittedColumn],
+    parts: Sequence[Part],
+    values: Sequence[Floats | None],
+    held: Sequence[Flags],
+    rng: np.random.Generator,
+) -> tuple[Joint | None, list[list[Usual]]]:
+    """Fit a joint normal to the table, and tell what one without each network's held-out cells says of these.
+
+    By network and column, as usual parameters; empty where there is nothing to be said.
+    """
+    owner = owners(parts)
+    if len(owner) > MOST_FEATURES or not any(one.any() for one in held):
+        return None, [[{} for part in parts if part.modelled] for _ in held]
+    table = place_cells(columns, parts, values)
+    some = np.arange(len(table))
+    if len(table) > MOST_ROWS:
+        some = np.sort(rng.choice(len(table), MOST_ROWS, replace=False))
+    hidden = [one[:, owner] for one in held]
+    joints, prior = _choose_prior(table, hidden, some)
+    said = []
+    for one, own, joint in zip(held, hidden, joints, strict=True):
+        rows = np.flatnonzero(one.any(1))
+        usuals = speak(columns, parts, joint, np.where(own, np.nan, table)[rows])
+        said.append([{name: cells[one[rows, at]] for name, cells in usual.items()} for at, usual in enumerate(usuals)])
+    return fit_joint(table[some], prior, joints[0]), said
+
+
+def _choose_prior(table: Floats, hidden: Sequence[Flags], some: npt.NDArray[np.intp]) -> tuple[list[Joint], float]:
+    """Choose the weight of the prior by the squared error of hidden cells, and return the normals without these.
+
+    A table of many rows needs none.
+    """
+    shown = [np.where(one, np.nan, table) for one in hidden]
+    if len(table) > MOST_ROWS:
+        return [fit_joint(one[some], PRIOR) for one in shown], PRIOR
+    joints: list[Joint | None] = [None] * len(hidden)
+    tried = []
+    for prior in PRIORS:
+        joints = [fit_joint(one, prior, joint) for one, joint in zip(shown, joints, strict=True)]
+        lost = [
+            np.minimum((expect(joint, one)[0] - table)[own & ~np.isnan(table)] ** 2, FARTHEST_LOSS)
+            for joint, one, own in zip(joints, shown, hidden, strict=True)
+            if joint is not None
+        ]
+        tried.append((float(np.concatenate(lost).mean()), prior, joints))
+    _, best, found = min(tried, key=lambda one: one[0])
+    return [one for one in found if one is not None], best
+
+
 def _believe_all(
     layout: Layout,
     columns: Sequence[FittedColumn],
@@ -205,6 +276,7 @@ def _believe_all(
     values: Sequence[Floats | None],
     held: Flags,
     predicted: Sequence[Predicted],
+    said: Sequence[Usual],
     rng: np.random.Generator,
 ) -> list[Part]:
     """Choose, for each column, how much of a twin's cell to take over: by held-out cells again."""
@@ -220,19 +292,27 @@ def _believe_all(
     for place, j in enumerate(j for j, part in enumerate(parts) if part.modelled):
         mine = held[rows, place]
         cells = [predicted[int(f)] for f in np.flatnonzero(own == place)]
-        features = [one.naturals[np.isin(one.rows, rows)] for one in cells]
+        compared = np.isin(cells[0].rows, rows)
+        features = [one.naturals[compared] for one in cells]
+        lines = {name: one[compared] for name, one in said[place].items()}
         near = Twins(*(one[mine] for one in twins))
-        believed[j] = believe(columns[j], parts[j], truth[place][mine], features, near, place)
+        believed[j] = believe(columns[j], parts[j], truth[place][mine], features, near, place, lines)
     return believed
 
 
 def believe(
-    fitted: FittedColumn, part: Part, truth: Floats, naturals: Sequence[Floats], twins: Twins, place: int
+    fitted: FittedColumn,
+    part: Part,
+    truth: Floats,
+    naturals: Sequence[Floats],
+    twins: Twins,
+    place: int,
+    said: Usual | None = None,
 ) -> Part:
     """Return how much of a twin's cell to take over, from held-out cells of a column: nothing unless it helps."""
     if len(truth) < FEWEST or not (part.bins or fitted.column.has_classes):
         return part
-    usual = recover_part(fitted, part, naturals)
+    usual = recover_part(fitted, part, naturals, said)
 
     def losses(belief: Belief | None) -> Floats | Flags:
         mixed = mix_twins(replace(part, belief=belief), usual, twins, place)
@@ -255,18 +335,71 @@ def _settle_all(
     parts: Sequence[Part],
     values: Sequence[Floats | None],
     predicted: Sequence[Sequence[Predicted]],
+    said: Sequence[Sequence[Usual]],
 ) -> list[Part]:
     """Choose, for each column, how much of the predictions to take: by the cells that each network did not see."""
     settled = list(parts)
     if not predicted:
         return settled
     found = [_together(of_feature) for of_feature in zip(*predicted, strict=True)]
-    for place, j in enumerate(j for j, part in enumerate(parts) if part.modelled):
-        features, truth = np.flatnonzero(np.array(layout.columns) == place), values[j]
-        if truth is not None:
-            seen = truth[found[features[0]].rows]
-            settled[j] = settle(columns[j], parts[j], seen, [found[f].naturals for f in features])
+    lines = [
+        {name: np.concatenate([one[name] for one in of_column]) for name in of_column[0]}
+        for of_column in zip(*said, strict=True)
+    ]
+    modelled, own, held = [j for j, part in enumerate(parts) if part.modelled], np.array(layout.columns), []
+    for place, j in enumerate(modelled):
+        features, truth = [found[f] for f in np.flatnonzero(own == place)], values[j]
+        assert truth is not None
+        held.append((columns[j], parts[j], truth[features[0].rows], [one.naturals for one in features], lines[place]))
+    for j, one, lean in zip(modelled, held, lean_all(held), strict=True):
+        settled[j] = settle(one[0], replace(one[1], lean=lean), *one[2:])
     return settled
+
+
+def lean_all(held: Sequence[tuple[FittedColumn, Part, Floats, Sequence[Floats], Usual]]) -> list[float]:
+    """Choose the share of the joint normal in the predictions of each column, from those for held-out cells.
+
+    One for all numbers and one for all classes, from which a column departs as far as its own cells say.
+
+    Parameters
+    ----------
+    held : sequence of (column, part, truth, naturals, said)
+        As `settle` takes them.
+    """
+    curves = [_lean_losses(*one) for one in held]
+    leans = []
+    for one, curve in zip(held, curves, strict=True):
+        alike = [
+            other
+            for column, other in zip(held, curves, strict=True)
+            if other is not None and column[0].column.has_classes == one[0].column.has_classes
+        ]
+        if not one[4] or not alike:
+            leans.append(0.0)
+            continue
+        shared = LEANS[int(np.argmin(np.mean(alike, axis=0)))]
+        if curve is not None:
+            doubts = PULL / len(one[2]) * (np.array(LEANS) - shared) ** 2
+            shared = LEANS[int(np.argmin(curve + doubts))]
+        leans.append(shared)
+    return leans
+
+
+def _lean_losses(
+    fitted: FittedColumn, part: Part, truth: Floats, naturals: Sequence[Floats], said: Usual
+) -> Floats | None:
+    """Return the mean loss of a column's held-out cells for each of `LEANS`, relative to that without the normal."""
+    if len(truth) < FEWEST or not said:
+        return None
+    lost = []
+    for lean in LEANS:
+        usual = recover_part(fitted, replace(part, lean=lean), naturals, said)
+        if part.bins is None:
+            lost.append(-_likely(truth.astype(int), class_shares(usual)))
+        else:
+            away = standardize(usual["mean"], truth, part.std)
+            lost.append(float(np.minimum(away**2, FARTHEST_LOSS).mean()))
+    return np.array(lost) / max(lost[0], 1e-12)
 
 
 def count_held(observed: Flags, share: float | None = None) -> npt.NDArray[np.intp]:
@@ -330,7 +463,9 @@ def make_judge(model: Model, layout: Layout, data: Data, held: Flags) -> Callabl
     return judge
 
 
-def settle(fitted: FittedColumn, part: Part, truth: Floats, naturals: Sequence[Floats]) -> Part:
+def settle(
+    fitted: FittedColumn, part: Part, truth: Floats, naturals: Sequence[Floats], said: Usual | None = None
+) -> Part:
     """Return how much of each prediction to take, from what was predicted for held-out cells of a column.
 
     `temper` makes probabilities less, or more, sure; `trust` moves a prediction towards the mean, or the shares, of
@@ -340,12 +475,12 @@ def settle(fitted: FittedColumn, part: Part, truth: Floats, naturals: Sequence[F
     """
     if len(truth) < FEWEST or not (part.bins or fitted.column.has_classes):
         return part
-    shares = class_shares(recover_part(fitted, part, naturals))
+    shares = class_shares(recover_part(fitted, part, naturals, said))
     if part.bins is None:
         score, alone, trusts = partial(_likely, truth.astype(int)), np.asarray(fitted.frequencies), TRUSTS
     else:
         score, alone = partial(_covering, part.bins, truth), np.asarray(part.bins.share)
-        part = _settle_mean(fitted, part, truth, naturals)
+        part = _settle_mean(fitted, part, truth, naturals, said)
         trusts = (part.trust,)
     tried = [replace(part, temper=power, trust=trust) for trust in trusts for power in POWERS]
     doubts = [np.log(one.temper) ** 2 + (part.trust - one.trust) ** 2 for one in tried]
@@ -353,9 +488,11 @@ def settle(fitted: FittedColumn, part: Part, truth: Floats, naturals: Sequence[F
     return tried[int(np.argmax(scores - DOUBT / len(truth) * np.array(doubts)))]
 
 
-def _settle_mean(fitted: FittedColumn, part: Part, truth: Floats, naturals: Sequence[Floats]) -> Part:
+def _settle_mean(
+    fitted: FittedColumn, part: Part, truth: Floats, naturals: Sequence[Floats], said: Usual | None
+) -> Part:
     """Choose which mean of a number to take, and how much of it."""
-    ends = [recover_part(fitted, replace(part, blend=end, trust=1.0), naturals)["mean"] for end in (0.0, 1.0)]
+    ends = [recover_part(fitted, replace(part, blend=end, trust=1.0), naturals, said)["mean"] for end in (0.0, 1.0)]
     normal, binned, wanted = (standardize(values, part.mean, part.std) for values in (*ends, truth))
     moved = {blend: blend * binned + (1.0 - blend) * normal for blend in BLENDS}
     chosen = BLENDS[0]

@@ -39,6 +39,7 @@ from evenly.features import (
 from evenly.files import read_tensors, readable, saved_path, write_tensors
 from evenly.formats import write_parts
 from evenly.held_out import count_held, learn, modelled_values, remember_table
+from evenly.joint import Joint, place_cells, speak
 from evenly.lazy import open_lazy
 from evenly.likelihoods import NORMAL, Likelihood
 from evenly.metrics import log_likelihood
@@ -280,7 +281,7 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
         sizes = {name: int(size) for name, size in given.items() if size != "auto"}
         model = kind.of_size(source.n_rows, len(modelled), sizes | {"masked": int(self.masked_training)})
         networks: list[Any] = []
-        watched = memory = None
+        watched = joint = memory = None
         elbo, gained, baseline = np.zeros(0), np.zeros((0, len(modelled))), np.zeros(len(modelled))
         if modelled:
             reads = model.reads_inputs
@@ -331,9 +332,9 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
                     told=callback,
                     feed=feed,
                 )
-            networks, parts, history, watched, memory = learned
+            networks, parts, history, watched, joint, memory = learned
             elbo, gained = history.elbo, history.log_likelihood.reshape(-1, len(modelled)) / shown + units
-        self._become(scaler, model, parts, layout, networks, memory)
+        self._become(scaler, model, parts, layout, networks, joint, memory)
         self._watched = watched
         self.history_: dict[str, Any] = {
             "elbo": elbo,
@@ -354,6 +355,7 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
         parts: list[Part],
         layout: Layout,
         networks: list[Any],
+        joint: Joint | None,
         memory: Memory | None,
     ) -> None:
         self.__dict__.pop("feature_names_in_", None)  # the new table may have no names
@@ -363,7 +365,7 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
         self.scaler_, self.schema_ = scaler, scaler.schema_
         self._columns: list[FittedColumn] = scaler.columns_
         self._model, self._parts, self._layout, self._networks = model, parts, layout, networks
-        self._memory = memory
+        self._joint, self._memory = joint, memory
         self._modelled = [j for j, part in enumerate(parts) if part.modelled]
         self.bins_ = {
             one.column.name: part.bins for one, part in zip(self._columns, parts, strict=True) if part.bins is not None
@@ -602,11 +604,21 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
             mine: dict[int, Any] = {
                 j: slice(None) if wanted is None else wanted[where, at] for at, j in enumerate(self._modelled)
             }
+            said: dict[int, Usual] = {}
+            if self._joint is not None:
+                placed = place_cells(
+                    self._columns, self._parts, [None if own is None else own[where] for own in opened.values]
+                )
+                lines = speak(self._columns, self._parts, self._joint, placed)
+                said = {
+                    j: {name: one[mine[j]] for name, one in usual.items()}
+                    for j, usual in zip(self._modelled, lines, strict=True)
+                }
             for shared in networks or self._networks:
                 naturals = iter(predict_natural(self._model, self._layout, shared, data, seeds))
                 for j in self._modelled:
                     own = [np.asarray(next(naturals)[: len(where)][mine[j]], np.float64) for _ in self._parts[j].fill]
-                    found[j].append(recover_part(self._columns[j], self._parts[j], own))
+                    found[j].append(recover_part(self._columns[j], self._parts[j], own, said.get(j)))
             usual = {j: average(self._columns[j], self._parts[j], usuals) for j, usuals in found.items()}
             if self._memory is not None:
                 values = [own[where] for own in modelled_values(self._parts, opened.values)]
@@ -704,6 +716,8 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
             f"network{i}{name}": array for i, one in enumerate(self._networks) for name, array in flatten(one).items()
         }
         tensors |= {"elbo": elbo, "log_likelihood": curves}
+        if self._joint is not None:
+            tensors |= {f"joint_{name}": array for name, array in self._joint._asdict().items()}
         if self._memory is not None:
             tensors["memory"] = self._memory.values
         content = {
@@ -751,12 +765,13 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
             for start in (f"network{i}[" for i in range(content["n_networks"])):
                 mine = {name[len(start) - 1 :]: one for name, one in tensors.items() if name.startswith(start)}
                 networks.append(unflatten(model, layout, n_inputs, mine))
+            joint = Joint(*(tensors[f"joint_{name}"] for name in Joint._fields)) if "joint_mean" in tensors else None
             memory = None
             if "memory" in tensors:
                 columns = iter(tensors["memory"].T)
                 values = [next(columns) if part.modelled else None for part in parts]
                 memory = remember_table(scaler.columns_, parts, values, np.random.default_rng(0))
-            imputer._become(scaler, model, parts, layout, networks, memory)
+            imputer._become(scaler, model, parts, layout, networks, joint, memory)
             curves = dict(zip(content["baseline"], tensors["log_likelihood"], strict=True))
             imputer.history_ = {"elbo": tensors["elbo"], "log_likelihood": curves}
             imputer.baseline_ = content["baseline"]
