@@ -233,10 +233,15 @@ def _draw_lines(
     owner = owners(parts)
     if len(owner) > MOST_FEATURES or not any(one.any() for one in held):
         return None, [[{} for part in parts if part.modelled] for _ in held]
+    n_rows = len(held[0])
+    some = np.arange(n_rows)
+    if n_rows > MOST_ROWS:
+        some = np.sort(rng.choice(n_rows, MOST_ROWS, replace=False))
+        # Only rows to fit on and rows to speak of: a table of a million others need not be placed.
+        needed = np.flatnonzero(np.isin(np.arange(n_rows), some) | np.any([one.any(1) for one in held], axis=0))
+        held, some = [one[needed] for one in held], np.searchsorted(needed, some)
+        values = [None if own is None else own[needed] for own in values]
     table = place_cells(columns, parts, values)
-    some = np.arange(len(table))
-    if len(table) > MOST_ROWS:
-        some = np.sort(rng.choice(len(table), MOST_ROWS, replace=False))
     hidden = [one[:, owner] for one in held]
     joints, prior = _choose_prior(table, hidden, some)
     said = []
@@ -250,10 +255,10 @@ def _draw_lines(
 def _choose_prior(table: Floats, hidden: Sequence[Flags], some: npt.NDArray[np.intp]) -> tuple[list[Joint], float]:
     """Choose the weight of the prior by the squared error of hidden cells, and return the normals without these.
 
-    A table of many rows needs none.
+    Where rows are many it hardly matters.
     """
     shown = [np.where(one, np.nan, table) for one in hidden]
-    if len(table) > MOST_ROWS:
+    if len(table) >= SMALL:
         return [fit_joint(one[some], PRIOR) for one in shown], PRIOR
     joints: list[Joint | None] = [None] * len(hidden)
     tried = []
