@@ -19,7 +19,7 @@ from evenly._support import require
 from evenly.files import write_bytes, write_text
 
 sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))
-from peers import OWN, current
+from peers import OWN, SMALL, current
 
 RESULTS = Path(__file__).parent / "results"
 PAGE = RESULTS / "peers.md"
@@ -39,7 +39,7 @@ PEERS = (
     "evenly",
     "evenly-inferred",
 )
-DATASETS = ("breast", "wine", "spam", "letter", "adult", "credit")
+DATASETS = ("breast", "wine", "spam", "letter", "adult", "credit", *SMALL)
 METHODS = ("lip-none", "std-none", "iqr-none", "max-none", "none")
 COLORS = dict(
     zip(
@@ -335,6 +335,8 @@ def page(text: str) -> str:
         "worse": worse,
     }
     sections = {name: make(records) for name, make in makers.items()}
+    small = current(read("small.jsonl"))
+    sections |= {"small": errors(small), "small_calibration": calibration(small)}
     return fill(text, sections | {"balance": balance(read("balance.jsonl"))})
 
 

@@ -360,3 +360,18 @@ def test_what_was_inferred_is_listed(make_peers):
 def test_the_picture_is_drawn_with_peers_on_some_masks(make_peers):
     pytest.importorskip("matplotlib")
     assert make_peers.picture(wine()).startswith(b"\x89PNG")
+
+
+# --- small tables -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", peers.SMALL)
+def test_small_tables_have_codes_of_classes_and_their_own_missing_cells(name):
+    data = peers.load_small(name)
+    columns = list(schema(data).columns)
+    assert [column.name for column in columns] == data.columns
+    for j, column in enumerate(columns):
+        if column.has_classes:
+            assert set(data.values[data.known[:, j], j]) == set(range(data.classes[column.name]))
+    assert (~data.known).sum() == (6 if name == "heart" else 0)
+    assert peers.hide(data, 20, 1, "mcar").sum() == pytest.approx(0.2 * data.known.sum(), rel=0.02)
