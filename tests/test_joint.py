@@ -81,7 +81,7 @@ def test_rows_with_missing_cells_are_fitted_to_the_most_likely_normal():
     assert best > likelihood(mean, covariance)
     for change in (0.95, 1.05):  # and nothing near by is better
         assert best > likelihood(joint.mean, fitted * change)
-    for _, axis in zip(range(4), np.eye(4), strict=True):
+    for axis in np.eye(4):
         for sign in (-0.05, 0.05):
             assert best > likelihood(joint.mean + sign * axis, fitted)
 

@@ -26,7 +26,19 @@ from evenly.features import (
     recover_part,
     standardize,
 )
-from evenly.joint import MOST_FEATURES, MOST_ROWS, PRIOR, PRIORS, Joint, expect, fit_joint, owners, place_cells, speak
+from evenly.joint import (
+    MOST_FEATURES,
+    MOST_ROWS,
+    PRIOR,
+    PRIORS,
+    Joint,
+    Usual,
+    expect,
+    fit_joint,
+    owners,
+    place_cells,
+    speak,
+)
 from evenly.likelihoods import UNIT_NORMAL
 from evenly.metrics import clearly_better
 from evenly.models.bbvi import Data, History, Info, Layout, Model
@@ -36,7 +48,6 @@ from evenly.tables import Floats
 from evenly.twins import BELIEFS, Belief, Memory, Twins, find_twins, remember, weigh
 
 Flags = npt.NDArray[np.bool_]
-Usual = dict[str, Any]
 Feeding = Callable[[int, Flags | None], AbstractContextManager[Stream]]
 
 SHARE, SMALL_SHARE, SMALL = 0.05, 0.1, 2_000
@@ -260,18 +271,17 @@ def _choose_prior(table: Floats, hidden: Sequence[Flags], some: npt.NDArray[np.i
     shown = [np.where(one, np.nan, table) for one in hidden]
     if len(table) >= SMALL:
         return [fit_joint(one[some], PRIOR) for one in shown], PRIOR
-    joints: list[Joint | None] = [None] * len(hidden)
+    start: Sequence[Joint | None] = [None] * len(hidden)
     tried = []
     for prior in PRIORS:
-        joints = [fit_joint(one, prior, joint) for one, joint in zip(shown, joints, strict=True)]
+        joints = [fit_joint(one, prior, joint) for one, joint in zip(shown, start, strict=True)]
         lost = [
             np.minimum((expect(joint, one)[0] - table)[own & ~np.isnan(table)] ** 2, FARTHEST_LOSS)
             for joint, one, own in zip(joints, shown, hidden, strict=True)
-            if joint is not None
         ]
-        tried.append((float(np.concatenate(lost).mean()), prior, joints))
-    _, best, found = min(tried, key=lambda one: one[0])
-    return [one for one in found if one is not None], best
+        tried.append((float(np.concatenate(lost).mean()), joints, prior))
+        start = joints
+    return min(tried, key=lambda one: one[0])[1:]
 
 
 def _believe_all(

@@ -39,7 +39,7 @@ from evenly.features import (
 from evenly.files import read_tensors, readable, saved_path, write_tensors
 from evenly.formats import write_parts
 from evenly.held_out import count_held, learn, modelled_values, remember_table
-from evenly.joint import Joint, place_cells, speak
+from evenly.joint import Joint, Usual, place_cells, speak
 from evenly.lazy import open_lazy
 from evenly.likelihoods import NORMAL, Likelihood
 from evenly.metrics import log_likelihood
@@ -56,7 +56,6 @@ from evenly.twins import Memory, Twins, find_twins
 
 Auto = Literal["auto"]
 Flags = npt.NDArray[np.bool_]
-Usual = dict[str, Any]
 ESTIMATES = ("mean", "median", "mode")
 CHUNK = 4096
 """Rows predicted at once. Always as many, so that a row's imputation does not go by the rows around it."""
@@ -606,9 +605,7 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
             }
             said: dict[int, Usual] = {}
             if self._joint is not None:
-                placed = place_cells(
-                    self._columns, self._parts, [None if own is None else own[where] for own in opened.values]
-                )
+                placed = place_cells(self._columns, self._parts, some)[: len(where)]
                 lines = speak(self._columns, self._parts, self._joint, placed)
                 said = {
                     j: {name: one[mine[j]] for name, one in usual.items()}

@@ -16,11 +16,10 @@ import numpy.typing as npt
 from scipy.special import ndtr, ndtri
 
 from evenly.bins import Bins
-from evenly.features import Part, encoder_inputs, standardize
+from evenly.features import FARTHEST_TARGET, Part, encoder_inputs, standardize
 from evenly.scaler import FittedColumn
 from evenly.tables import Floats
 
-Flags = npt.NDArray[np.bool_]
 Usual = dict[str, Any]
 
 MOST_FEATURES = 500
@@ -33,8 +32,6 @@ PRIORS = (1.0, 5.0, 25.0, 125.0)
 """Rows of columns that say nothing of each other which are added, in number: what is tried, on held-out cells."""
 PRIOR = 5.0
 """The same where nothing is tried."""
-FARTHEST = 20.0
-"""Standard deviations from the mean at which a number is cut."""
 FARTHEST_PLACE = 1e-3
 """Shares of the smallest and largest numbers that share a place."""
 LEAST_CLASS = 0.02
@@ -79,10 +76,8 @@ def fit_joint(table: Floats, prior: float = PRIOR, start: Joint | None = None) -
         pairs = counts.T @ counts
         found, axes = np.linalg.eigh(filled.T @ filled / np.maximum(pairs, 1.0) * (pairs / (pairs + prior)))
         # Covariances of pairs, each of other rows, need not be those of any table.
-        covariance = (axes * np.maximum(found, 1e-2)) @ axes.T
-        start = Joint(np.zeros(width), np.linalg.inv(covariance))
-    joint = start
-    covariance = np.linalg.inv(joint.precision)
+        start = Joint(np.zeros(width), np.linalg.inv((axes * np.maximum(found, 1e-2)) @ axes.T))
+    joint, covariance = start, np.linalg.inv(start.precision)
     for _ in range(N_STEPS):
         filled, spread = np.where(known, table, 0.0), np.zeros(width * width)
         for rows, features, expected, left in _expect(joint, table):
@@ -152,7 +147,7 @@ def place_cells(columns: Sequence[FittedColumn], parts: Sequence[Part], values: 
         else:
             places = np.clip(part.bins.places(own), FARTHEST_PLACE, 1.0 - FARTHEST_PLACE)
             standard = np.column_stack([standardize(own, part.mean, part.std), ndtri(places)])
-        found.append(np.where(np.isnan(own)[:, None], np.nan, np.clip(standard, -FARTHEST, FARTHEST)))
+        found.append(np.where(np.isnan(own)[:, None], np.nan, np.clip(standard, -FARTHEST_TARGET, FARTHEST_TARGET)))
     return np.concatenate(found, axis=1)
 
 
@@ -167,7 +162,7 @@ def speak(columns: Sequence[FittedColumn], parts: Sequence[Part], joint: Joint, 
         if not part.modelled:
             continue
         if part.bins is not None:
-            mean = np.clip(means[:, at], -FARTHEST, FARTHEST)
+            mean = np.clip(means[:, at], -FARTHEST_TARGET, FARTHEST_TARGET)
             shares = tilt(part.bins, mean, stds[:, at], part.mean, part.std)
             with np.errstate(over="ignore"):
                 in_units = np.clip(part.mean + part.std * mean, part.extent[0], part.extent[1])
