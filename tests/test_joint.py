@@ -12,8 +12,8 @@ from scipy.stats import multivariate_normal, norm, rankdata
 from evenly import Imputer, LipschitzScaler, held_out
 from evenly.bins import make_bins
 from evenly.features import describe, recover_part
-from evenly.held_out import LEANS, lean_all
 from evenly.joint import Joint, expect, fit_joint, owners, place_cells, speak, tilt
+from evenly.settling import LEANS, lean_all
 
 RNG = np.random.default_rng
 

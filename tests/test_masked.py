@@ -11,12 +11,13 @@ from scipy import stats
 
 from evenly import EvenlyWarning, Imputer, TableError, imputation_error, metrics
 from evenly.features import arrange, average, balancing_weights, constant_naturals, describe, lay_out, recover_part
-from evenly.held_out import hold_out, make_judge, settle
+from evenly.held_out import hold_out, make_judge
 from evenly.imputer import central_draws, count_draws
 from evenly.likelihoods import BERNOULLI, NORMAL, UNIT_NORMAL, get_likelihood
 from evenly.models import MODELS, bbvi, fitting
 from evenly.models.masked import Masked
 from evenly.scaler import LipschitzScaler
+from evenly.settling import settle
 from evenly.smoothness import scaled_smoothness
 from evenly.tables import open_table
 

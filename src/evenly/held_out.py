@@ -1,4 +1,4 @@
-"""Cells held out from the observed ones: when to stop, and how far to trust a model, column by column.
+"""Cells held out from the observed ones: networks are trained without them, stopped on them, and settled by them.
 
 What is chosen here is chosen on cells that the table has, never on those that anyone wants imputed.
 """
@@ -16,16 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evenly._support import EvenlyWarning, require
-from evenly.bins import Bins
-from evenly.features import (
-    Part,
-    calibrate,
-    class_shares,
-    estimate_part,
-    mix_twins,
-    recover_part,
-    standardize,
-)
+from evenly.features import Part
 from evenly.joint import (
     MOST_FEATURES,
     MOST_ROWS,
@@ -40,12 +31,12 @@ from evenly.joint import (
     speak,
 )
 from evenly.likelihoods import UNIT_NORMAL
-from evenly.metrics import clearly_better
 from evenly.models.bbvi import Data, History, Info, Layout, Model
 from evenly.models.fitting import Stream, Watched, held_out_log_likelihood, predict_natural
 from evenly.scaler import FittedColumn
+from evenly.settling import FARTHEST_LOSS, FEWEST, believe, lean_all, settle
 from evenly.tables import Floats
-from evenly.twins import BELIEFS, Belief, Memory, Twins, find_twins, remember, weigh
+from evenly.twins import Memory, Twins, find_twins, remember
 
 Flags = npt.NDArray[np.bool_]
 Feeding = Callable[[int, Flags | None], AbstractContextManager[Stream]]
@@ -54,30 +45,10 @@ SHARE, SMALL_SHARE, SMALL = 0.05, 0.1, 2_000
 """The share of a column's observed cells that is held out, and that of a table with few rows."""
 MOST = 2_000
 """Cells of a column held out at most: their mean error is known to some 2 % then."""
-FEWEST = 10
-"""A column with fewer observed cells gives none away."""
 CHUNK = 4096
 """Rows that are looked at together, at most."""
-BLENDS = (0.5, 0.0, 1.0)
-"""Shares of the bins in the mean of a number that are tried; the first is kept unless another is clearly better."""
-LEANS = tuple(np.linspace(0.0, 1.0, 9).tolist())
-"""Shares of the joint normal in a prediction that are tried."""
-PULL = 25.0
-"""With how many cells' weight a column's share is that of all columns together."""
-FEWEST_TWINS, LEAST_SHARE = 5, 0.2
-"""A column whose held-out cells have fewer twins, of so large a share in the prediction, believes in none."""
-POWERS = (0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.15, 1.3, 1.5, 1.75, 2.0, 2.5, 3.0)
-"""Powers of probabilities that are tried."""
-TRUSTS: tuple[float, ...] = (1.0, 0.75, 0.5, 0.25, 0.0)
-"""Shares of the model in the probabilities of classes that are tried, with each power."""
-FARTHEST_LOSS = 25.0
-"""Squared standard deviations that a cell counts for at most where shares are chosen: one must not decide."""
-LEVELS = (0.5, 0.8, 0.9)
-"""Central intervals that numbers are to be covered by."""
 MOST_COMPARED = 4_096
 """Rows with held-out cells whose twins are looked for."""
-DOUBT = 5.0
-"""With how many cells' weight a model is trusted as it is, before any held-out cell was looked at."""
 
 
 class Learned(NamedTuple):
@@ -315,35 +286,6 @@ def _believe_all(
     return believed
 
 
-def believe(
-    fitted: FittedColumn,
-    part: Part,
-    truth: Floats,
-    naturals: Sequence[Floats],
-    twins: Twins,
-    place: int,
-    said: Usual | None = None,
-) -> Part:
-    """Return how much of a twin's cell to take over, from held-out cells of a column: nothing unless it helps."""
-    if len(truth) < FEWEST or not (part.bins or fitted.column.has_classes):
-        return part
-    usual = recover_part(fitted, part, naturals, said)
-
-    def losses(belief: Belief | None) -> Floats | Flags:
-        mixed = mix_twins(replace(part, belief=belief), usual, twins, place)
-        if part.bins is None:
-            return np.asarray(estimate_part(fitted, part, mixed, "mode") != truth)
-        return standardize(mixed["mean"], truth, part.std) ** 2
-
-    best, least = None, losses(None)
-    for belief in BELIEFS:
-        found = losses(belief)
-        enough = (weigh(twins, place, belief)[1] > LEAST_SHARE).sum() >= FEWEST_TWINS
-        if enough and clearly_better(found, least):
-            best, least = belief, found
-    return replace(part, belief=best)
-
-
 def _settle_all(
     layout: Layout,
     columns: Sequence[FittedColumn],
@@ -369,52 +311,6 @@ def _settle_all(
     for j, one, lean in zip(modelled, held, lean_all(held), strict=True):
         settled[j] = settle(one[0], replace(one[1], lean=lean), *one[2:])
     return settled
-
-
-def lean_all(held: Sequence[tuple[FittedColumn, Part, Floats, Sequence[Floats], Usual]]) -> list[float]:
-    """Choose the share of the joint normal in the predictions of each column, from those for held-out cells.
-
-    One for all numbers and one for all classes, from which a column departs as far as its own cells say.
-
-    Parameters
-    ----------
-    held : sequence of (column, part, truth, naturals, said)
-        As `settle` takes them.
-    """
-    curves = [_lean_losses(*one) for one in held]
-    leans = []
-    for one, curve in zip(held, curves, strict=True):
-        alike = [
-            other
-            for column, other in zip(held, curves, strict=True)
-            if other is not None and column[0].column.has_classes == one[0].column.has_classes
-        ]
-        if not one[4] or not alike:
-            leans.append(0.0)
-            continue
-        shared = LEANS[int(np.argmin(np.mean(alike, axis=0)))]
-        if curve is not None:
-            doubts = PULL / len(one[2]) * (np.array(LEANS) - shared) ** 2
-            shared = LEANS[int(np.argmin(curve + doubts))]
-        leans.append(shared)
-    return leans
-
-
-def _lean_losses(
-    fitted: FittedColumn, part: Part, truth: Floats, naturals: Sequence[Floats], said: Usual
-) -> Floats | None:
-    """Return the mean loss of a column's held-out cells for each of `LEANS`, relative to that without the normal."""
-    if len(truth) < FEWEST or not said:
-        return None
-    lost = []
-    for lean in LEANS:
-        usual = recover_part(fitted, replace(part, lean=lean), naturals, said)
-        if part.bins is None:
-            lost.append(-_likely(truth.astype(int), class_shares(usual)))
-        else:
-            away = standardize(usual["mean"], truth, part.std)
-            lost.append(float(np.minimum(away**2, FARTHEST_LOSS).mean()))
-    return np.array(lost) / max(lost[0], 1e-12)
 
 
 def count_held(observed: Flags, share: float | None = None) -> npt.NDArray[np.intp]:
@@ -476,57 +372,3 @@ def make_judge(model: Model, layout: Layout, data: Data, held: Flags) -> Callabl
         return score if np.isfinite(score) else -np.inf
 
     return judge
-
-
-def settle(
-    fitted: FittedColumn, part: Part, truth: Floats, naturals: Sequence[Floats], said: Usual | None = None
-) -> Part:
-    """Return how much of each prediction to take, from what was predicted for held-out cells of a column.
-
-    `temper` makes probabilities less, or more, sure; `trust` moves a prediction towards the mean, or the shares, of
-    the column alone, as far as the held-out cells say; `blend` chooses between the two means of a number. Classes are
-    given the `temper` and `trust` that make them likeliest, together: what is too sure is not thereby ignorant. Of a
-    number the squared error says the `trust`, and with it the `temper` makes intervals cover what they should.
-    """
-    if len(truth) < FEWEST or not (part.bins or fitted.column.has_classes):
-        return part
-    shares = class_shares(recover_part(fitted, part, naturals, said))
-    if part.bins is None:
-        score, alone, trusts = partial(_likely, truth.astype(int)), np.asarray(fitted.frequencies), TRUSTS
-    else:
-        score, alone = partial(_covering, part.bins, truth), np.asarray(part.bins.share)
-        part = _settle_mean(fitted, part, truth, naturals, said)
-        trusts = (part.trust,)
-    tried = [replace(part, temper=power, trust=trust) for trust in trusts for power in POWERS]
-    doubts = [np.log(one.temper) ** 2 + (part.trust - one.trust) ** 2 for one in tried]
-    scores = [score(calibrate(shares, one, alone)) for one in tried]
-    return tried[int(np.argmax(scores - DOUBT / len(truth) * np.array(doubts)))]
-
-
-def _settle_mean(
-    fitted: FittedColumn, part: Part, truth: Floats, naturals: Sequence[Floats], said: Usual | None
-) -> Part:
-    """Choose which mean of a number to take, and how much of it."""
-    ends = [recover_part(fitted, replace(part, blend=end, trust=1.0), naturals, said)["mean"] for end in (0.0, 1.0)]
-    normal, binned, wanted = (standardize(values, part.mean, part.std) for values in (*ends, truth))
-    moved = {blend: blend * binned + (1.0 - blend) * normal for blend in BLENDS}
-    chosen = BLENDS[0]
-    for blend in BLENDS[1:]:
-        if clearly_better((moved[blend] - wanted) ** 2, (moved[chosen] - wanted) ** 2):
-            chosen = blend
-    # Least squares through the column's mean, with some cells' weight on 1: a slope below 1 says "too sure".
-    best = moved[chosen]
-    weight = 5.0 * DOUBT * float(np.mean(best**2)) + 1e-12
-    slope = (float(best @ wanted) + weight) / (float(best @ best) + weight)
-    return replace(part, blend=chosen, trust=float(np.clip(slope, 0.0, 1.0)))
-
-
-def _likely(codes: npt.NDArray[np.int_], shares: Floats) -> float:
-    """Return the mean log-probability of classes."""
-    return float(np.log(np.maximum(shares[np.arange(len(codes)), codes], 1e-12)).mean())
-
-
-def _covering(bins: Bins, truth: Floats, shares: Floats) -> float:
-    """Return how near central intervals come to holding the share of numbers that they should: 0 at best."""
-    away = np.abs(bins.ranks(shares, truth, np.random.default_rng(0)) - 0.5)
-    return -10.0 * float(sum(((away < 0.5 * level).mean() - level) ** 2 for level in LEVELS))
