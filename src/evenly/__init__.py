@@ -10,6 +10,7 @@ from evenly._version import __version__
 if TYPE_CHECKING:
     from evenly._support import EvenlyError, EvenlyWarning, MissingExtraError, TableError
     from evenly.balance import Diagnosis, diagnose
+    from evenly.choosing import LikelihoodChoice, choose_likelihoods
     from evenly.custom import define_likelihood
     from evenly.files import load_heart
     from evenly.formats import read_table, write_table
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 _ROOMS = {
     "_support": ("EvenlyError", "EvenlyWarning", "MissingExtraError", "TableError"),
     "balance": ("Diagnosis", "diagnose"),
+    "choosing": ("LikelihoodChoice", "choose_likelihoods"),
     "custom": ("define_likelihood",),
     "files": ("load_heart",),
     "formats": ("read_table", "write_table"),
@@ -54,6 +56,7 @@ __all__ = [
     "EvenlyWarning",
     "Imputer",
     "Likelihood",
+    "LikelihoodChoice",
     "LipschitzScaler",
     "MissingExtraError",
     "Schema",
@@ -62,6 +65,7 @@ __all__ = [
     "Trial",
     "__version__",
     "ball_smoothness",
+    "choose_likelihoods",
     "compare_imputers",
     "define_likelihood",
     "diagnose",
