@@ -21,11 +21,12 @@ from sklearn.utils import check_random_state
 from evenly._support import EvenlyWarning, TableError, require
 from evenly.cells import coded
 from evenly.diagnosis import SCALINGS, ColumnBalance, Diagnosis, ShortTraining, give_verdict
+from evenly.facts import Value
 from evenly.likelihoods import LIKELIHOODS, Likelihood
 from evenly.metrics import baseline_errors, clearly_better, column_errors, mean_or_mode
 from evenly.scaler import FittedColumn, LipschitzScaler
 from evenly.scaling import FittedScale, Outcome, Scaling, fit_scale, get_method
-from evenly.schema import Column, Schema, Value
+from evenly.schema import Column, Schema
 from evenly.statistics import ColumnStatistics
 from evenly.tables import Floats, Table, build_table, open_table
 from evenly.tricks import Feature, feature_statistics, features_of

@@ -9,8 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from evenly._support import TableError
+from evenly.facts import MISSING_MARKERS, Facts, read_number
 from evenly.likelihoods import Likelihood, get_likelihood
-from evenly.schema import MISSING_MARKERS, Column, Facts, outside, read_number
+from evenly.schema import Column, outside
 from evenly.tables import BLOCK, Floats, TableColumn, blocks
 
 

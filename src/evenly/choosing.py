@@ -13,18 +13,9 @@ import numpy.typing as npt
 from sklearn.utils import check_random_state
 
 from evenly.cells import encode
+from evenly.facts import Value, look
 from evenly.likelihoods import get_likelihood
-from evenly.schema import (
-    Column,
-    Rule,
-    Schema,
-    Value,
-    check_markers,
-    check_settings,
-    infer_column,
-    look,
-    pick,
-)
+from evenly.schema import Column, Rule, Schema, check_markers, check_settings, infer_column, pick
 from evenly.statistics import choose_pivot, prepare, take_moments
 from evenly.tables import Floats, open_table
 

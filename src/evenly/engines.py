@@ -17,23 +17,11 @@ import numpy as np
 
 from evenly._support import TableError, require
 from evenly.cells import check_values, encode_growing
+from evenly.facts import MISSING_MARKERS, MOST_SPAN, Asked, Facts, Texts, between, look, read_number, refuse_infinite
+from evenly.kinds import is_wordy, may_be_identifier
 from evenly.lazy import COUNTS_LATE, LazyColumn, LazyTable, ask, count_cells
 from evenly.likelihoods import Likelihood
-from evenly.schema import (
-    MISSING_MARKERS,
-    MOST_SPAN,
-    Asked,
-    Column,
-    Facts,
-    Rule,
-    Texts,
-    between,
-    is_wordy,
-    look,
-    may_be_identifier,
-    read_number,
-    refuse_infinite,
-)
+from evenly.schema import Column, Rule
 from evenly.statistics import (
     ColumnStatistics,
     Request,

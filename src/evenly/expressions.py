@@ -15,10 +15,11 @@ import numpy as np
 
 from evenly._support import TableError, require
 from evenly.engines import NUMBER_TEXT, present
+from evenly.facts import read_number
 from evenly.lazy import LazyColumn, LazyTable
 from evenly.likelihoods import Likelihood
 from evenly.scaling import FittedScale
-from evenly.schema import Column, read_number
+from evenly.schema import Column
 from evenly.statistics import finite, prepare
 from evenly.tables import select
 from evenly.tricks import OFFSET, Feature, noise_steps

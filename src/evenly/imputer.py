@@ -22,6 +22,7 @@ from evenly._support import EvenlyWarning, TableError, require
 from evenly._version import __version__
 from evenly.budget import auto_batch_size, auto_epochs, auto_networks
 from evenly.cells import cells_among, decode
+from evenly.facts import Value
 from evenly.features import (
     Part,
     arrange,
@@ -49,7 +50,7 @@ from evenly.models.fitting import constant_log_likelihood, fit_model, flatten, p
 from evenly.parquet import open_parquet
 from evenly.scaler import FittedColumn, LipschitzScaler, check_width, left_out, pass_through, plain_settings
 from evenly.scaling import get_method
-from evenly.schema import Schema, Value, pick
+from evenly.schema import Schema, pick
 from evenly.streaming import Feed, open_source
 from evenly.tables import Floats, Table, TableColumn, as_column, build_table, fill_cells, open_table, select
 from evenly.twins import Memory, Twins, find_twins

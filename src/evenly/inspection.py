@@ -11,21 +11,10 @@ import numpy as np
 
 from evenly._support import TableError
 from evenly.cells import check_values, column_likelihood, encode
+from evenly.facts import Facts, Value, look, read_number
+from evenly.kinds import NO_DATA
 from evenly.likelihoods import LIKELIHOODS, Likelihood
-from evenly.schema import (
-    NO_DATA,
-    Column,
-    Facts,
-    Schema,
-    Value,
-    check_markers,
-    check_settings,
-    complete,
-    infer_column,
-    look,
-    pick,
-    read_number,
-)
+from evenly.schema import Column, Schema, check_markers, check_settings, complete, infer_column, pick
 from evenly.tables import TableColumn, map_columns, open_table
 
 NINES = (-9.0, *(sign * float("9" * n) for n in range(2, 8) for sign in (-1.0, 1.0)))

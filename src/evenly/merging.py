@@ -13,9 +13,10 @@ import numpy as np
 
 from evenly._support import TableError
 from evenly.cells import check_values, encode_growing
+from evenly.facts import Value, look
 from evenly.lazy import LazyColumn
 from evenly.likelihoods import Likelihood
-from evenly.schema import Column, Rule, Value, look
+from evenly.schema import Column, Rule
 from evenly.statistics import ColumnStatistics, measure_counted
 from evenly.tables import Stored, TableColumn
 

@@ -16,8 +16,9 @@ import numpy.typing as npt
 from evenly._support import TableError
 from evenly.arrays import Array, to_numpy
 from evenly.cells import column_likelihood, encode
+from evenly.facts import look
 from evenly.likelihoods import Bernoulli, Categorical, Likelihood, Poisson
-from evenly.schema import Column, Schema, check_settings, complete, infer_column, look, pick
+from evenly.schema import Column, Schema, check_settings, complete, infer_column, pick
 from evenly.statistics import prepare
 from evenly.tables import Floats, Table, TableColumn, build_table, open_table, select
 from evenly.tricks import LEAST_RATE

@@ -25,23 +25,14 @@ from evenly.arrays import Array
 from evenly.cells import check_values, column_likelihood, decode, encode, encode_counts, encode_growing
 from evenly.engines import measure_lazily
 from evenly.expressions import check_key, scale_lazily
+from evenly.facts import Facts, Value, look
 from evenly.files import read_json, readable, saved_path, write_json
 from evenly.lazy import LazyTable, open_lazy
 from evenly.likelihoods import LIKELIHOODS, Likelihood
 from evenly.merging import Part, merge_parts
 from evenly.recover import recover_column
 from evenly.scaling import FittedScale, Outcome, fit_scale, get_method
-from evenly.schema import (
-    Column,
-    Facts,
-    Rule,
-    Schema,
-    Value,
-    check_markers,
-    check_settings,
-    look,
-    pick,
-)
+from evenly.schema import Column, Rule, Schema, check_markers, check_settings, pick
 from evenly.statistics import (
     ColumnStatistics,
     Request,

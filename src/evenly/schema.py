@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from evenly._support import TableError
+from evenly.facts import Facts, Value, look, read_number
 from evenly.files import write_text
+from evenly.kinds import NO_DATA, decide_kind, find_classes
 from evenly.likelihoods import LIKELIHOODS, Likelihood, get_likelihood
-from evenly.tables import Floats, TableColumn, blocks, open_table
+from evenly.tables import TableColumn, open_table
 
 Kind = Literal["real", "positive", "count", "binary", "categorical", "ordinal", "ignore"]
-Value = bool | int | float | str
 KINDS: tuple[Kind, ...] = ("real", "positive", "count", "binary", "categorical", "ordinal", "ignore")
 CLASS_KINDS = ("binary", "categorical", "ordinal")
 
@@ -32,31 +32,11 @@ DEFAULT_LIKELIHOOD = {
 }
 """The paper's likelihood of each kind; ordinal columns are modelled as categorical."""
 
-MISSING_MARKERS = ("", "?", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NULL", "null", "<NA>")
-"""Texts that are read as missing cells without being declared. `None` and `-` are not: they are real classes too."""
-
 PAPER_CLIP = 1e-30
 """Where the paper's code puts the zeros of a positive column; kept for reproducing it, never a default."""
 
-MOST_CLASSES = 100
-"""A text column with more classes is passed through: under a trick every class is a feature."""
-FEW_VALUES = 20
-"""Whole numbers with at most this many distinct values may be codes of classes."""
-MOST_OVERDISPERSION = 100.0
-"""A count has variance = mean under a Poisson; real counts reach tens. Beyond this it is a positive amount."""
 LEAST_SHIFT = 1e-6
 """The shift of a column with zeros is never less than this share of its maximum: at most 14 nats of log x."""
-
-NO_DATA = "no data"
-"""The note of a column without an observed cell."""
-
-_NUMBER = re.compile(r"[+-]?(0|[1-9]\d*|(?=\.))(\.\d*)?([eE][+-]?\d+)?")
-_DATE = re.compile(
-    r"\d{4}[./-]\d{1,2}[./-]\d{1,2}([T ].*)?|\d{1,2}[./-]\d{1,2}[./-]\d{2,4}([T ].*)?|\d{1,2}:\d{2}(:\d{2})?"
-)
-_IDENTIFIER_NAME = re.compile(r"(^|[_\s-])(?i:id|uuid|guid|key|index|nr|number)$|[a-z]I[dD]$")
-_YEARS = (1500.0, 2200.0)
-"""Consecutive whole numbers in this range are years, not identifiers."""
 
 
 class Column(BaseModel):
@@ -211,205 +191,6 @@ def _details(column: Column) -> str:
     return ", ".join(parts)
 
 
-# --- facts: what one look at a column tells -------------------------------------------------------------
-
-
-class Asked(NamedTuple):
-    """What a table engine answered of numbers that stay with it."""
-
-    variance: float
-    least_positive: float
-    n_distinct: int | None = None
-    """None where it was not asked for."""
-
-
-class Texts(NamedTuple):
-    """What there is to know of many texts without listing them."""
-
-    n_distinct: int
-    all_dates: bool
-    wordy: bool
-    """Whether they are long, or most have spaces."""
-
-
-@dataclass(frozen=True)
-class Facts:
-    """What inference needs to know of a column; neither `numbers` nor `asked` are there for a column of texts."""
-
-    storage: str
-    n_rows: int
-    n: int
-    minimum: float = 0.0
-    maximum: float = 0.0
-    mean: float = 0.0
-    whole: bool = False
-    numbers: Floats | None = None
-    distinct: tuple[Any, ...] | None = None
-    """The distinct values: always for texts, for whole numbers if they are few."""
-    counts: tuple[int, ...] | None = None
-    markers: tuple[Value, ...] = ()
-    weights: Floats | None = None
-    """How often each of the numbers occurs, where they are distinct ones that were counted."""
-    asked: Asked | None = None
-    texts: Texts | None = None
-
-    @property
-    def numeric(self) -> bool:
-        """Whether the cells are numbers, or texts of numbers."""
-        return self.numbers is not None or self.asked is not None
-
-    @property
-    def variance(self) -> float:
-        """Variance of the numbers."""
-        if self.asked is not None:
-            return self.asked.variance
-        assert self.numbers is not None
-        with np.errstate(over="ignore"):
-            if self.weights is not None:
-                seen = ~np.isnan(self.numbers)
-                return float(((self.numbers[seen] - self.mean) ** 2 * self.weights[seen]).sum()) / self.n
-            return sum(float(((block - self.mean) ** 2).sum()) for block in blocks(self.numbers)) / self.n
-
-    @property
-    def least_positive(self) -> float:
-        """The smallest number above 0, of a column that has one."""
-        if self.asked is not None:
-            return self.asked.least_positive
-        assert self.numbers is not None
-        return min(float(b[b > 0].min()) for b in blocks(self.numbers) if (b > 0).any())
-
-    @property
-    def all_differ(self) -> bool:
-        """Whether no number occurs twice; no, if that is not known."""
-        if self.asked is not None:
-            return self.asked.n_distinct == self.n
-        assert self.numbers is not None
-        return len(np.unique(self.numbers[~np.isnan(self.numbers)])) == self.n
-
-
-def look(column: TableColumn, missing: Sequence[Value] = (), weights: Floats | None = None) -> Facts:
-    """Gather the facts of one column, or of its distinct cells with how often each occurs."""
-    declared = [number for number in map(read_number, missing) if number is not None]
-    if column.storage in ("boolean", "integer", "float"):
-        numbers = column.numbers
-        hit = np.isin(numbers, declared) if declared else np.zeros(0, bool)
-        if hit.any():
-            numbers = np.where(hit, np.nan, numbers)
-        return _look_at_numbers(column, numbers, tuple(missing) if hit.any() else (), weights)
-    n_rows = len(column.native) if weights is None else int(weights.sum())
-    if column.storage in ("time", "other"):
-        return Facts(column.storage, n_rows, n_rows)
-    gone = {str(marker) for marker in (*MISSING_MARKERS, *missing)}
-    if (spelled := column.spelled_numbers(gone)) is not None:
-        return _look_at_numbers(column, spelled[0], tuple(spelled[1]))
-    codes, distinct = column.factorized
-    if not distinct:
-        return Facts("text", n_rows, 0)
-    is_marker = np.array([isinstance(value, str) and value.strip() in gone for value in distinct])
-    seen = codes >= 0
-    each = None if weights is None else weights[seen]
-    counts = np.bincount(codes[seen], each, minlength=len(distinct)).astype(np.int64)
-    markers = tuple(value for value, hit in zip(distinct, is_marker, strict=True) if hit)
-    kept = [value for value, hit in zip(distinct, is_marker, strict=True) if not hit]
-    parsed = _numbers_of(kept) if kept and column.categories is None else None
-    if parsed is not None:
-        lookup = np.full(len(distinct) + 1, np.nan)  # the last entry is for the code -1
-        lookup[:-1][~is_marker] = parsed
-        return _look_at_numbers(column, lookup[codes], markers, weights)
-    n = int(counts[~is_marker].sum())
-    return Facts("text", n_rows, n, distinct=tuple(kept), counts=tuple(counts[~is_marker]), markers=markers)
-
-
-def _numbers_of(values: Iterable[Any]) -> list[float] | None:
-    """Return what all of some cells spell, if those are numbers; the first other one ends the reading."""
-    numbers = []
-    for value in values:
-        number = read_number(value)
-        if number is None:
-            return None
-        numbers.append(number)
-    return numbers
-
-
-def read_number(value: Any) -> float | None:
-    """Return the number that a cell is or spells; a text with a leading zero (a postal code) is no number."""
-    if isinstance(value, bool) or (isinstance(value, str) and not _NUMBER.fullmatch(value.strip())):
-        return None
-    try:
-        return float(value)
-    except (TypeError, ValueError):
-        return None
-
-
-def refuse_infinite(name: str, n_infinite: int) -> None:
-    """Refuse a column with infinite cells."""
-    if n_infinite:
-        raise TableError(
-            f"{n_infinite} infinite values",
-            "expected finite numbers (Input X contains infinity)",
-            "make them missing cells",
-            column=name,
-        )
-
-
-def between(mean: float, low: float, high: float) -> float:
-    """Return a mean as it must be: the middle where the sum of the numbers overflowed, never outside of them."""
-    return min(max(mean if np.isfinite(mean) else 0.5 * low + 0.5 * high, low), high)
-
-
-MOST_SPAN = 1000
-"""Whole numbers that span fewer values than this are counted, value by value."""
-
-
-def _look_at_numbers(
-    column: TableColumn, numbers: Floats, markers: tuple[Value, ...], weights: Floats | None = None
-) -> Facts:
-    if weights is not None:
-        return _look_at_distinct(column, numbers, markers, weights)
-    n, low, high, total, whole = 0, np.inf, -np.inf, 0.0, True
-    for block in blocks(numbers):
-        if not len(block):
-            continue
-        n += len(block)
-        low, high = min(low, float(block.min())), max(high, float(block.max()))
-        with np.errstate(all="ignore"):
-            total += float(block.sum())
-        whole = whole and bool((block == np.rint(block)).all())
-    if n == 0:
-        return Facts(column.storage, len(numbers), 0, numbers=numbers, markers=markers)
-    if not (np.isfinite(low) and np.isfinite(high)):
-        refuse_infinite(column.name, int(np.isinf(numbers).sum()))
-    mean = between(total / n, low, high)
-    facts = Facts(column.storage, len(numbers), n, low, high, mean, whole, numbers, None, None, markers)
-    if whole and high - low < MOST_SPAN:
-        span = np.arange(int(low), int(high) + 1)
-        counts = np.zeros(len(span), np.int64)
-        for block in blocks(numbers):
-            counts += np.bincount((block - low).astype(np.intp), minlength=len(span))
-        seen = counts > 0
-        distinct = tuple(int(v) for v in span[seen])
-        return replace(facts, distinct=distinct, counts=tuple(int(c) for c in counts[seen]))
-    return facts
-
-
-def _look_at_distinct(column: TableColumn, numbers: Floats, markers: tuple[Value, ...], weights: Floats) -> Facts:
-    """Gather the facts of numbers that were counted."""
-    n_rows, seen = int(weights.sum()), ~np.isnan(numbers)
-    if not seen.any():
-        return Facts(column.storage, n_rows, 0, numbers=numbers, markers=markers, weights=weights)
-    values, firsts = np.unique(numbers[seen], return_inverse=True)
-    counts = np.bincount(firsts, weights[seen])
-    refuse_infinite(column.name, int(counts[np.isinf(values)].sum()))
-    low, high, n = float(values[0]), float(values[-1]), int(counts.sum())
-    with np.errstate(over="ignore"):
-        mean = between(float((values * counts).sum()) / n, low, high)
-    whole = bool((values == np.rint(values)).all())
-    facts = Facts(column.storage, n_rows, n, low, high, mean, whole, numbers, None, None, markers, weights)
-    if whole and high - low < MOST_SPAN:
-        return replace(facts, distinct=tuple(int(v) for v in values), counts=tuple(int(c) for c in counts))
-    return facts
-
-
 # --- decisions ------------------------------------------------------------------------------------------------
 
 
@@ -519,7 +300,7 @@ def infer_column(
     if kind is not None:
         note = "declared"
     else:
-        kind, note = _decide(cells, facts)
+        kind, note = decide_kind(cells, facts)
         if likelihood is not None:
             kind, note = kind if _fits(likelihood, kind) else _kind_of(likelihood), f"declared {_name(likelihood)}"
     if likelihood is not None and not _fits(likelihood, kind):
@@ -539,7 +320,7 @@ def infer_column(
             what, f"{column.kind} expects numbers or texts", "convert them, or `ignore`", column=cells.name
         )
     if column.has_classes:
-        column.classes = list(classes) if classes else _classes(cells, facts)
+        column.classes = list(classes) if classes else find_classes(cells, facts)
         if not column.classes:
             return Column(name=cells.name, kind="ignore", note=NO_DATA)
         if column.kind == "binary" and len(column.classes) > 2:
@@ -592,7 +373,7 @@ def complete(column: Column, cells: TableColumn, facts: Callable[[], Facts] | No
     """Return a copy of a column from a file; classes that it leaves out are those of the table."""
     column = column.model_copy(deep=True)
     if column.has_classes and column.classes is None:
-        column.classes = _classes(cells, look(cells, column.missing) if facts is None else facts())
+        column.classes = find_classes(cells, look(cells, column.missing) if facts is None else facts())
     return column
 
 
@@ -675,134 +456,3 @@ def outside(name: str, got: str, family: Likelihood) -> TableError:
     """Return the error for values that a likelihood has no density for."""
     hint = "declare it `real`, or give its schema a `shift`"
     return TableError(got, f"{family.name} expects {family.support}", hint, column=name)
-
-
-def _decide(cells: TableColumn, facts: Facts) -> tuple[str, str]:
-    """Return the kind of a column and the reason for it."""
-    if facts.n == 0:
-        return ("real" if facts.numeric else "ignore"), NO_DATA
-    if facts.storage == "time":
-        return "ignore", "dates or times"
-    if facts.storage == "other":
-        return "ignore", "neither numbers nor texts"
-    if facts.storage == "boolean":
-        return "binary", ""
-    if cells.categories is not None:
-        n = len(cells.categories)
-        # Whoever made it a category meant classes: but not those of which there are hardly cells to learn from.
-        if n > MOST_CLASSES and n > min(0.1 * facts.n, 10 * MOST_CLASSES):
-            return "ignore", f"{n} classes in {facts.n} cells; declare it `categorical` to use it"
-        return ("ordinal", "") if cells.ordered else ("binary" if n == 2 else "categorical", "")
-    return _decide_numbers(cells, facts) if facts.numeric else _decide_texts(facts)
-
-
-def _decide_texts(facts: Facts) -> tuple[str, str]:
-    n_distinct, all_dates, wordy = facts.texts or _summarize([str(value) for value in facts.distinct or ()])
-    if all_dates:
-        return "ignore", "dates or times"
-    if n_distinct > 10 and n_distinct > 0.5 * facts.n:
-        return "ignore", "free text" if wordy else "identifier: nearly every cell differs"
-    if n_distinct > MOST_CLASSES:
-        return "ignore", f"{n_distinct} classes: more than {MOST_CLASSES}; declare it `categorical` to use it"
-    return ("binary" if n_distinct == 2 else "categorical"), ""
-
-
-def _summarize(texts: list[str]) -> Texts:
-    all_dates = all(_DATE.fullmatch(text.strip()) for text in texts)
-    mean_length = sum(map(len, texts)) / max(len(texts), 1)
-    return Texts(len(texts), all_dates, is_wordy(mean_length, sum(" " in text for text in texts) / max(len(texts), 1)))
-
-
-def is_wordy(mean_length: float, with_spaces: float) -> bool:
-    """Whether texts of that length, of which a share has spaces, are prose rather than names or codes."""
-    return mean_length > 40 or with_spaces > 0.5
-
-
-def _decide_numbers(cells: TableColumn, facts: Facts) -> tuple[str, str]:
-    low, high = facts.minimum, facts.maximum
-    if not facts.whole:
-        return ("real", "") if low < 0.0 else ("positive", "")
-    values = facts.distinct
-    if values is not None and len(values) == 2 and (values == (0, 1) or facts.n >= 5):
-        return "binary", ""
-    if may_be_identifier(cells.name, facts) and facts.all_differ:
-        return "ignore", "identifier: whole numbers that all differ"
-    few = values is not None and 2 < len(values) <= FEW_VALUES and facts.n >= 5 * len(values)
-    peaks = few and _several_peaks(facts)
-    # From 0 or 1 to 10 people rate: such levels often pile up at both ends, but they are ordered, and have a mean.
-    rating = peaks and low in (0, 1) and high == 10 and len(values or ()) >= 9
-    if peaks and not rating:
-        return "categorical", f"whole numbers {low:g} to {high:g} with several peaks: codes"
-    if low < 0.0:
-        return (
-            ("ordinal", f"whole numbers {low:g} to {high:g}: levels")
-            if few
-            else ("real", "whole numbers, some negative")
-        )
-    if facts.variance > MOST_OVERDISPERSION * facts.mean:
-        return "positive", "whole numbers, spread too wide for a count"
-    return "count", f"whole numbers {low:g} to {high:g}" + (": a rating" if rating else "")
-
-
-def may_be_identifier(name: str, facts: Facts) -> bool:
-    """Whether whole numbers are an identifier if they all differ: consecutive ones, or of a telling name."""
-    if facts.n < 20 or facts.maximum - facts.minimum < facts.n - 1:
-        return False
-    years = _YEARS[0] <= facts.minimum and facts.maximum <= _YEARS[1]
-    consecutive = facts.maximum - facts.minimum == facts.n - 1 and not years
-    return consecutive or _IDENTIFIER_NAME.search(name) is not None
-
-
-def _several_peaks(facts: Facts) -> bool:
-    """Whether the counts of the values rise again after falling, by more than a tenth of the cells."""
-    assert facts.distinct is not None
-    assert facts.counts is not None
-    counts = np.zeros(facts.distinct[-1] - facts.distinct[0] + 1)
-    counts[np.array(facts.distinct) - facts.distinct[0]] = facts.counts
-    top = int(counts.argmax())
-    rising, falling = counts[: top + 1], counts[top:][::-1]
-    valleys = sum(float((np.maximum.accumulate(side) - side).sum()) for side in (rising, falling))
-    return valleys > 0.1 * facts.n
-
-
-def _classes(cells: TableColumn, facts: Facts) -> list[Value]:
-    if cells.categories is not None:
-        gone = set(facts.markers)
-        return _distinguishable(cells, [plain_value(value) for value in cells.categories if value not in gone])
-    if facts.storage == "boolean":
-        return [False, True]
-    if facts.distinct is not None:
-        values: Iterable[Any] = facts.distinct
-    else:
-        assert facts.numbers is not None
-        distinct = np.unique(facts.numbers[~np.isnan(facts.numbers)])
-        if len(distinct) > 1000:
-            raise TableError(
-                f"{len(distinct)} distinct numbers",
-                "expected at most 1000 classes",
-                "declare it `real` or `count`",
-                column=cells.name,
-            )
-        values = (int(v) if facts.whole else float(v) for v in distinct)
-    return _distinguishable(cells, sorted((plain_value(value) for value in values), key=_order))
-
-
-def _distinguishable(cells: TableColumn, classes: list[Value]) -> list[Value]:
-    texts = [str(value) for value in classes]
-    if len(set(texts)) < len(texts):
-        twice = next(text for text in texts if texts.count(text) > 1)
-        raise TableError(
-            f"the class {twice} as a number and as a text", "expected one of them", "convert one", column=cells.name
-        )
-    return classes
-
-
-def plain_value(value: Any) -> Value:
-    """Return a class as JSON can hold it: intervals, dates and the like by their text."""
-    value = value.item() if isinstance(value, np.generic) else value
-    return value if isinstance(value, (bool, int, float, str)) else str(value)
-
-
-def _order(value: Value) -> tuple[bool, Any]:
-    """Numbers first, by size; then texts."""
-    return (True, value) if isinstance(value, str) else (False, float(value))

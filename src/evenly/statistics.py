@@ -14,8 +14,9 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 
+from evenly.facts import between, read_number
 from evenly.likelihoods import LOG_NORMAL, NORMAL, Likelihood, Pivot
-from evenly.schema import Column, between, read_number
+from evenly.schema import Column
 from evenly.tables import BLOCK, Floats, blocks
 
 FAR_LARGER = 1e100
