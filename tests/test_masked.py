@@ -310,6 +310,17 @@ def yes_or_no(n: int, seed: int, too_sure: float = 1.0, kind: str = "binary", n_
     return column, codes, [too_sure * logits]
 
 
+def test_a_column_that_hardly_varies_gets_its_mean():
+    """Four cells of 600 tell nothing of who has them: cells that look alike must not be imputed worse than the mean."""
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"x": rng.normal(size=600), "rare": np.zeros(600)})
+    table.loc[table["x"].nlargest(4).index, "rare"] = [1.0, 1.0, 3.0, 8.0]
+    table.loc[table["x"].nlargest(200).index[4:], "rare"] = np.nan
+    full = Imputer(epochs=20, hidden_size=16, n_networks=1, random_state=0).fit_transform(table)
+    imputed = full["rare"][table["rare"].isna()]
+    np.testing.assert_allclose(imputed, table["rare"].mean(), rtol=1e-6)
+
+
 @pytest.mark.parametrize(("kind", "n_classes"), [("binary", 2), ("categorical", 2), ("categorical", 4)])
 def test_a_model_that_is_too_sure_of_classes_is_made_less_sure(kind, n_classes):
     column, codes, naturals = yes_or_no(600, 0, 4.0, kind, n_classes)

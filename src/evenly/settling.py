@@ -42,6 +42,8 @@ DOUBT = 5.0
 """With how many cells' weight a model is trusted as it is, before any held-out cell was looked at."""
 FEWEST = 10
 """A column with fewer observed cells gives none away."""
+FEWEST_OTHERS = 10
+"""Where one number fills most of a column and fewer cells have another, the held-out ones may have none of these."""
 
 
 def settle(
@@ -50,10 +52,13 @@ def settle(
     """Return how much of each prediction to take, from what was predicted for held-out cells of a column.
 
     `temper` makes probabilities less, or more, sure; `trust` moves a prediction towards the mean, or the shares, of
-    the column alone, as far as the held-out cells say; `blend` chooses between the two means of a number. Classes are
-    given the `temper` and `trust` that make them likeliest, together: what is too sure is not thereby ignorant. Of a
-    number the squared error says the `trust`, and with it the `temper` makes intervals cover what they should.
+    the column alone, as far as the held-out cells say (and all the way where hardly any number differs from the
+    others); `blend` chooses between the two means of a number. Classes are given the `temper` and `trust` that make
+    them likeliest, together: what is too sure is not thereby ignorant. Of a number the squared error says the
+    `trust`, and with it the `temper` makes intervals cover what they should.
     """
+    if part.bins and _hardly_varies(fitted, part.bins):
+        return replace(part, trust=0.0)
     if len(truth) < FEWEST or not (part.bins or fitted.column.has_classes):
         return part
     shares = class_shares(recover_part(fitted, part, naturals, said))
@@ -67,6 +72,12 @@ def settle(
     doubts = [np.log(one.temper) ** 2 + (part.trust - one.trust) ** 2 for one in tried]
     scores = [score(calibrate(shares, one, alone)) for one in tried]
     return tried[int(np.argmax(scores - DOUBT / len(truth) * np.array(doubts)))]
+
+
+def _hardly_varies(fitted: FittedColumn, bins: Bins) -> bool:
+    """Whether so few numbers differ from the most frequent one that nothing can be known about who has them."""
+    most = max(bins.share)
+    return most > 0.5 and (1.0 - most) * fitted.statistics.n < FEWEST_OTHERS
 
 
 def _settle_mean(
