@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -297,6 +299,29 @@ def test_a_model_that_knows_nothing_is_not_trusted():
     wrong = settle(classes, part, codes, [(1.0 - 2.0 * codes)[:, None] * 5.0])
     assert wrong.trust == 0.0
     assert settle(classes, part, codes, [(2.0 * codes - 1.0)[:, None] * 5.0]).trust == 1.0
+
+
+def test_predictions_that_do_no_better_than_the_mean_do_not_go_far_from_it():
+    """Held-out cells are few: where they show no gain, one that goes ten times as far has not been seen to be right."""
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"x": rng.normal(size=400)})
+    column = LipschitzScaler("lip-none").fit(table).columns_[0]
+    x = table["x"].to_numpy()
+    part = describe(column, x, binned=True)
+    assert part.bins is not None
+    flat = np.pad(np.log(np.asarray(part.bins.share)), (0, part.bins.padded - len(part.bins)), constant_values=-30.0)
+
+    def told(predicted):
+        return [(np.asarray(predicted) - part.mean)[:, None] * part.scale, np.tile(flat, (len(predicted), 1))]
+
+    held, far = slice(0, 40), np.array([-10.0, 0.1, 10.0])
+    useless = replace(settle(column, part, x[held], told(0.3 * rng.normal(size=40))), blend=0.0, trust=1.0)
+    known = recover_part(column, useless, told(far))["mean"]
+    np.testing.assert_allclose(np.abs(known - part.mean)[[0, 2]], useless.reach)
+    assert useless.reach < 4.0
+    assert known[1] == pytest.approx(0.1, abs=1e-6)
+    useful = replace(settle(column, part, x[held], told(x[held])), blend=0.0, trust=1.0)
+    np.testing.assert_allclose(recover_part(column, useful, told(far))["mean"], far, atol=1e-6)
 
 
 def yes_or_no(n: int, seed: int, too_sure: float = 1.0, kind: str = "binary", n_classes: int = 2):

@@ -73,6 +73,8 @@ class Part:
     """The power of its probabilities, of bins or classes: below 1 they are less sure."""
     trust: float = 1.0
     """The share of the model, beside what is known of the column alone, in every prediction."""
+    reach: float = np.inf
+    """How far from its mean a prediction may go."""
     lean: float = 0.0
     """The share of the joint normal, beside the model, in every prediction."""
     belief: Belief | None = None
@@ -290,6 +292,8 @@ def recover_part(
     if part.lean and said:
         mean, likely = lean_on(said["mean"], mean, part.lean), lean_on(said["probabilities"], likely, part.lean)
     mean = part.trust * mean + (1.0 - part.trust) * part.mean
+    if np.isfinite(part.reach):
+        mean = np.clip(mean, part.mean - part.reach, part.mean + part.reach)
     shares = calibrate(likely, part, part.bins.share)
     return {"mean": mean, "std": part.bins.stds(shares), "probabilities": shares}
 

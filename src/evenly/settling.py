@@ -32,6 +32,10 @@ FEWEST_TWINS, LEAST_SHARE = 5, 0.2
 """A column whose held-out cells have fewer twins, of so large a share in the prediction, believes in none."""
 POWERS = (0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.15, 1.3, 1.5, 1.75, 2.0, 2.5, 3.0)
 """Powers of probabilities that are tried."""
+REACH = 4.0
+"""Where predictions of held-out cells are not clearly better than the mean, how many times as far as the farthest of
+them others may go. A few values far out (one e-mail full of #) make a network expect more of them, and held-out cells
+are too few to have seen it be wrong there."""
 TRUSTS: tuple[float, ...] = (1.0, 0.75, 0.5, 0.25, 0.0)
 """Shares of the model in the probabilities of classes that are tried, with each power."""
 FARTHEST_LOSS = 25.0
@@ -83,19 +87,24 @@ def _hardly_varies(fitted: FittedColumn, bins: Bins) -> bool:
 def _settle_mean(
     fitted: FittedColumn, part: Part, truth: Floats, naturals: Sequence[Floats], said: Usual | None
 ) -> Part:
-    """Choose which mean of a number to take, and how much of it."""
+    """Choose which mean of a number to take, how much of it, and how far to follow it."""
     ends = [recover_part(fitted, replace(part, blend=end, trust=1.0), naturals, said)["mean"] for end in (0.0, 1.0)]
     normal, binned, wanted = (standardize(values, part.mean, part.std) for values in (*ends, truth))
-    moved = {blend: blend * binned + (1.0 - blend) * normal for blend in BLENDS}
+    means = {blend: blend * binned + (1.0 - blend) * normal for blend in BLENDS}
     chosen = BLENDS[0]
     for blend in BLENDS[1:]:
-        if clearly_better((moved[blend] - wanted) ** 2, (moved[chosen] - wanted) ** 2):
+        if clearly_better((means[blend] - wanted) ** 2, (means[chosen] - wanted) ** 2):
             chosen = blend
     # Least squares through the column's mean, with some cells' weight on 1: a slope below 1 says "too sure".
-    best = moved[chosen]
+    best = means[chosen]
     weight = 5.0 * DOUBT * float(np.mean(best**2)) + 1e-12
     slope = (float(best @ wanted) + weight) / (float(best @ best) + weight)
-    return replace(part, blend=chosen, trust=float(np.clip(slope, 0.0, 1.0)))
+    trust = float(np.clip(slope, 0.0, 1.0))
+    moved = trust * best
+    part = replace(part, blend=chosen, trust=trust)
+    if clearly_better((moved - wanted) ** 2, wanted**2):
+        return part
+    return replace(part, reach=REACH * float(np.abs(moved).max()) * part.std)
 
 
 def _likely(codes: npt.NDArray[np.int_], shares: Floats) -> float:
