@@ -15,7 +15,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """Let whoever compiles a model first, a worker or a command, do it for all: it is most of the tests' time."""
     os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(config.rootpath / ".pytest_cache" / "compiled"))
     os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.2")
-    # XLA's older way to emit loops compiles in some 0.6 of the time; what it emits gives the same numbers, up to rounding.
+    # XLA's older way to emit loops takes 0.6 of the time to compile; the numbers are the same, up to rounding.
     os.environ.setdefault("XLA_FLAGS", "--xla_cpu_use_fusion_emitters=false")
 
 

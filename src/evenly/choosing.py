@@ -15,7 +15,8 @@ from sklearn.utils import check_random_state
 from evenly.cells import encode
 from evenly.facts import Value, look
 from evenly.likelihoods import get_likelihood
-from evenly.schema import Column, Rule, Schema, check_markers, check_settings, infer_column, pick
+from evenly.metrics import clearly_better
+from evenly.schema import Column, Schema, infer_column, make_rules
 from evenly.statistics import choose_pivot, prepare, take_moments
 from evenly.tables import Floats, open_table
 
@@ -97,23 +98,19 @@ def choose_likelihoods(
     {}
     """
     opened = open_table(table)
-    check_settings(opened, kinds=kinds, missing=missing if isinstance(missing, Mapping) else None)
-    markers = check_markers(missing)
-    given = schema if isinstance(schema, Schema) or schema is None else Schema.load(schema)
-    declared = {} if given is None else {column.name: column for column in given.columns}
     drawn = check_random_state(random_state)
     chosen: dict[Any, str] = {}
     scores: dict[Any, dict[str, float]] = {}
-    for label, cells in zip(opened.labels, opened.columns, strict=True):
-        kind, own = pick(kinds, label, cells.name), declared.get(cells.name)
-        rule = Rule(cells.name, kind, declared=own, markers=tuple(markers(label, cells.name)))
+    rules = make_rules(opened, kinds=kinds, schema=schema, missing=missing)
+    for label, cells, rule in zip(opened.labels, opened.columns, rules, strict=True):
         if rule.ignored or rule.wants_classes:
             continue
         at_it = partial(look, cells, rule.missing)
         column, seen = rule.infer(cells, at_it)
         facts = seen or at_it()
-        # A count may become a positive column, unless someone has said that it is a count.
-        names = CANDIDATES.get(column.kind, ()) if kind is None and own is None else _of_kind(column.kind)
+        names = CANDIDATES.get(column.kind, ())
+        if column.kind == "count" and (rule.kind or rule.declared):
+            names = names[:1]  # it may become a positive column only if nobody has said that it is a count
         if len(names) < 2 or facts.n < FEWEST or facts.minimum == facts.maximum:
             continue
         values = encode(column, cells)[0]
@@ -126,11 +123,6 @@ def choose_likelihoods(
         if found != names[0]:
             chosen[label] = found
     return LikelihoodChoice(chosen, scores)
-
-
-def _of_kind(kind: str) -> tuple[str, ...]:
-    """Return the candidates of a kind that keep to it."""
-    return CANDIDATES.get(kind, ())[: 1 if kind == "count" else None]
 
 
 def _held_out(column: Column, values: Floats, parts: npt.NDArray[np.intp]) -> Floats:
@@ -151,7 +143,6 @@ def _best(each: Mapping[str, Floats]) -> str:
     """Return the candidate with the best mean, or the first one if that is not clearly worse."""
     default = next(iter(each))
     best = max(each, key=lambda name: float(each[name].mean()))
-    gained = each[best] - each[default] if np.isfinite(each[best]).all() else np.zeros(1)
-    if not np.isfinite(gained).all():
-        return best  # the default has no density for a cell, or no fit
-    return best if gained.mean() > SURE * gained.std() / np.sqrt(len(gained)) else default
+    if not np.isfinite(each[default].mean()):
+        return best  # the default has no fit, or no density for a cell
+    return best if clearly_better(-each[best], -each[default], SURE) else default

@@ -204,8 +204,8 @@ def ratio_to_baseline(errors: Floats, baseline: Floats) -> Floats:
     return np.where(perfect, np.where(errors == 0.0, 1.0, np.inf), ratio)
 
 
-def clearly_better(losses: Floats | Bools, others: Floats | Bools) -> bool:
-    """Whether losses are smaller than others on the same cells, by more than chance makes likely.
+def clearly_better(losses: Floats | Bools, others: Floats | Bools, by: float = CLEARLY) -> bool:
+    """Whether losses are smaller than others on the same cells, by more than some standard errors of the mean.
 
     Examples
     --------
@@ -214,7 +214,7 @@ def clearly_better(losses: Floats | Bools, others: Floats | Bools) -> bool:
     (True, False)
     """
     gain = np.asarray(others, np.float64) - np.asarray(losses, np.float64)
-    return bool(gain.mean() > CLEARLY * gain.std() / np.sqrt(len(gain)))
+    return bool(gain.mean() > by * gain.std() / np.sqrt(len(gain)))
 
 
 def mean_errors(columns: Sequence[Column], errors: Floats) -> dict[str, float]:

@@ -32,7 +32,7 @@ from evenly.likelihoods import LIKELIHOODS, Likelihood
 from evenly.merging import Part, merge_parts
 from evenly.recover import recover_column
 from evenly.scaling import FittedScale, Outcome, fit_scale, get_method
-from evenly.schema import Column, Rule, Schema, check_markers, check_settings, pick
+from evenly.schema import Column, Rule, Schema, make_rules
 from evenly.statistics import (
     ColumnStatistics,
     Request,
@@ -313,29 +313,19 @@ class LipschitzScaler(TransformerMixin, BaseEstimator):  # type: ignore[misc]  #
             raise TableError(f"bound = {self.bound!r}", "expected 'exact' or 'paper'")
         if self.zeros not in ("shift", "clip"):
             raise TableError(f"zeros = {self.zeros!r}", "expected 'shift' or 'clip'")
-        if not (self.schema is None or isinstance(self.schema, (str, Path, Schema))):
-            raise TableError(f"schema = {self.schema!r}", "expected a Schema or the path of one")
 
     def _rules(self, opened: Table | LazyTable) -> list[Rule]:
         """Check the settings; returns what is declared of each column."""
         self._check()
-        given = Schema.load(self.schema) if isinstance(self.schema, (str, Path)) else self.schema
-        known = {column.name: column for column in given.columns} if given else {}
-        by_column = self.missing if isinstance(self.missing, Mapping) else None
-        check_settings(opened, kinds=self.kinds, likelihoods=self.likelihoods, schema=known, missing=by_column)
-        markers = check_markers(self.missing)
         self._own = _own_likelihoods(self.likelihoods)
-        return [
-            Rule(
-                name,
-                pick(self.kinds, label, name),
-                pick(self.likelihoods, label, name),
-                known.get(name),
-                tuple(markers(label, name)),
-                self.zeros,
-            )
-            for label, name in zip(opened.labels, opened.names, strict=True)
-        ]
+        return make_rules(
+            opened,
+            kinds=self.kinds,
+            likelihoods=self.likelihoods,
+            schema=self.schema,
+            missing=self.missing,
+            zeros=self.zeros,
+        )
 
     def _start(self, opened: Table) -> list[Facts | None]:
         """Check the settings and infer the schema; returns what was seen of each column on the way."""

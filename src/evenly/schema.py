@@ -433,6 +433,36 @@ class Rule:
         return column, seen
 
 
+def make_rules(
+    opened: Any,
+    *,
+    kinds: Mapping[Any, str] | None = None,
+    likelihoods: Mapping[Any, str | Likelihood] | None = None,
+    schema: Schema | str | Path | None = None,
+    missing: Mapping[Any, Sequence[Value]] | Sequence[Value] | None = None,
+    zeros: str = "shift",
+) -> list[Rule]:
+    """Check settings; returns what they and a schema declare of each column of an opened table."""
+    if not (schema is None or isinstance(schema, (str, Path, Schema))):
+        raise TableError(f"schema = {schema!r}", "expected a Schema or the path of one")
+    given = Schema.load(schema) if isinstance(schema, (str, Path)) else schema
+    known = {column.name: column for column in given.columns} if given else {}
+    by_column = missing if isinstance(missing, Mapping) else None
+    check_settings(opened, kinds=kinds, likelihoods=likelihoods, schema=known, missing=by_column)
+    markers = check_markers(missing)
+    return [
+        Rule(
+            name,
+            pick(kinds, label, name),
+            pick(likelihoods, label, name),
+            known.get(name),
+            tuple(markers(label, name)),
+            zeros,
+        )
+        for label, name in zip(opened.labels, opened.names, strict=True)
+    ]
+
+
 def _settle_support(column: Column, facts: Facts, family: Likelihood, zeros: str) -> None:
     """Shift or clip zeros; refuse what the likelihood has no density for."""
     support = family.support
