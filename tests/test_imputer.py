@@ -794,6 +794,13 @@ def test_epochs_follow_the_number_of_rows():
     assert [auto_epochs(n, 1024, False) for n in (1, 1024, 1025, 10_240, 10**7)] == [1000, 1000, 1000, 300, 20]
 
 
+def test_a_masked_network_never_sees_a_larger_table_more_often_nor_more_than_six_million_rows():
+    rows = np.arange(2_000, 700_000, 250)
+    epochs = np.array([auto_epochs(int(n), 256, False, by_cell=True) for n in rows])
+    assert (np.diff(epochs) <= 0).all()
+    assert (epochs * rows).max() == 6_000_000
+
+
 def test_auto_epochs_are_what_is_trained(monkeypatch):
     seen = []
 
