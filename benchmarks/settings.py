@@ -1,6 +1,7 @@
 """Compare settings of the imputer on held-out cells: a fifth of those that mask 1 leaves visible, never hidden ones.
 
-Run: python benchmarks/settings.py wine epochs=60 epochs=120 epochs=120,hidden_size=512 [--data DIR] [--out FILE]
+Run: python benchmarks/settings.py wine epochs=60 epochs=120,hidden_size=512 model=vae,masked_training=1 [--data DIR]
+[--out FILE].
 Each setting is a line of FILE; what FILE has is not run again. Prints the error as a ratio to the defaults of the same
 run, with and without twins and straight lines.
 """
@@ -33,7 +34,10 @@ def run(dataset: str, percent: int, setting: str, folder: str | None) -> dict[st
     known = np.where(hidden, np.nan, codes_of(data, columns))
     held = ~np.isnan(known) & (np.random.default_rng(SEED).random(known.shape) < SHARE)
     table = pd.DataFrame(np.where(held, np.nan, known), columns=data.columns)
-    given = {name: int(value) for name, value in (one.split("=") for one in setting.split(",") if one != "default")}
+    given = {
+        name: int(value) if value.isdigit() else value
+        for name, value in (one.split("=") for one in setting.split(",") if one != "default")
+    }
     begun = time.perf_counter()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -111,7 +111,8 @@ def learn(
                 break
             if trained[-1].history.interrupted:
                 break
-    networks, held = [one.shared for one in trained], [one.held for one in trained if one.held is not None]
+    networks = [one.shared for one in trained]
+    held = [one.held for one in trained if one.held is not None] if model.by_cell else []
     predicted = [_predict_held(model, layout, data, *one) for one in zip(held, networks, strict=False)]
     rng = np.random.default_rng((seed, n_networks))
     joint, lines = _draw_lines(columns, parts, values, held, rng)
@@ -147,7 +148,7 @@ def _train(
 ) -> _Trained:
     """Train the i-th network; a function of its arguments alone, which may run on another machine."""
     judge, shown, held = None, data, None
-    if model.by_cell:
+    if model.hides:
         held = hold_out(data.mask[:, layout.first_features], np.random.default_rng((seed, i)))
         shown = data._replace(mask=data.mask & ~held[:, np.array(layout.columns)])
         judge = make_judge(model, layout, shown, held)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any, Literal
 
@@ -113,7 +114,10 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
         How many models to train, from different starts and on different held-out cells; their distributions are
         averaged. "auto": more where rows are few.
     masked_training : bool
-        Train the VAE by hiding cells, as `masked` is.
+        Train the VAE by hiding cells, as `masked` is, and stop where cells that it holds out say so.
+    n_draws : int
+        How many draws of a row's variables a prediction of the paper's models is averaged over; 0: one prediction, at
+        their mean.
     estimate : {"mean", "median", "mode"}
         Which value of a cell's distribution is imputed for numbers. Classes: the most probable one (the median one, if
         ordered, under "median"). The mean of whole numbers is rounded where the column's type holds nothing else
@@ -179,6 +183,7 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
         hidden_size: int | Auto = "auto",
         n_networks: int | Auto = "auto",
         masked_training: bool = False,
+        n_draws: int = 0,
         estimate: Literal["mean", "median", "mode"] = "mean",
         random_state: Any = None,
         verbose: int = 0,
@@ -200,6 +205,7 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
         self.hidden_size = hidden_size
         self.n_networks = n_networks
         self.masked_training = masked_training
+        self.n_draws = n_draws
         self.estimate = estimate
         self.random_state = random_state
         self.verbose = verbose
@@ -291,7 +297,7 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
             naturals = [one for j in modelled for one in constant_naturals(columns[j], parts[j])]
             baseline = constant_log_likelihood(layout, naturals, data) / observed + units
             # Epochs tell of the cells that are trained on: those that are held out do not count.
-            held = count_held(data.mask[:, layout.first_features]) if kind.by_cell else 0
+            held = count_held(data.mask[:, layout.first_features]) if model.hides else 0
             shown = (np.array([columns[j].statistics.n for j in modelled]) - held) / source.n_rows
             size = auto_batch_size(source.n_rows, kind.by_cell) if self.batch_size == "auto" else int(self.batch_size)
             epochs = self.epochs
@@ -376,11 +382,10 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
         for name, known in choices:
             if getattr(self, name) not in known:
                 raise TableError(f"{name} = {getattr(self, name)!r}", f"expected one of {', '.join(map(str, known))}")
-        for name in ("epochs", "batch_size", "latent_size", "n_clusters", "hidden_size", "n_networks"):
-            value, least = getattr(self, name), int(name != "epochs")
-            if not (isinstance(value, str) and value == "auto") and not (
-                isinstance(value, numbers.Integral) and int(value) >= least
-            ):
+        for name in ("epochs", "batch_size", "latent_size", "n_clusters", "hidden_size", "n_networks", "n_draws"):
+            value, least = getattr(self, name), int(name not in ("epochs", "n_draws"))
+            auto = isinstance(value, str) and value == "auto" and name != "n_draws"
+            if not auto and not (isinstance(value, numbers.Integral) and int(value) >= least):
                 raise TableError(f"{name} = {value!r}", f"expected a whole number from {least}")
         rate = self.learning_rate
         if rate != "auto" and not (isinstance(rate, numbers.Real) and np.isfinite(rate) and rate > 0):
@@ -599,7 +604,11 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
             padded = np.concatenate([where, np.repeat(where[:1], CHUNK - len(where))])
             some = [None if own is None else own[padded] for own in opened.values]
             data = arrange(self._columns, self._parts, some, seed=None, with_inputs=self._model.reads_inputs)
-            seeds = None if draw is None else (self.seed_, draw, start)
+            # What is averaged over draws must be the row's own: all rows draw alike.
+            n_draws = 0 if self._model.by_cell else int(self.n_draws)
+            seeds: list[tuple[int, ...] | None] = [(self.seed_, i) for i in range(n_draws)] or [None]
+            if draw is not None:
+                seeds = [(self.seed_, draw, start)]
             found: dict[int, list[Usual]] = {j: [] for j in self._modelled}
             mine: dict[int, Any] = {
                 j: slice(None) if wanted is None else wanted[where, at] for at, j in enumerate(self._modelled)
@@ -612,8 +621,9 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
                     j: {name: one[mine[j]] for name, one in usual.items()}
                     for j, usual in zip(self._modelled, lines, strict=True)
                 }
-            for shared in networks or self._networks:
-                naturals = iter(predict_natural(self._model, self._layout, shared, data, seeds))
+            for shared, seed in product(networks or self._networks, seeds):
+                alike = seed is not None and draw is None
+                naturals = iter(predict_natural(self._model, self._layout, shared, data, seed, alike=alike))
                 for j in self._modelled:
                     own = [np.asarray(next(naturals)[: len(where)][mine[j]], np.float64) for _ in self._parts[j].fill]
                     found[j].append(recover_part(self._columns[j], self._parts[j], own, said.get(j)))

@@ -235,6 +235,11 @@ class Model(ABC):
     optimization: ClassVar[int] = 3
     """How hard the compiler tries (XLA's level of optimization): less where that takes longer than it ever saves."""
 
+    @property
+    def hides(self) -> bool:
+        """Whether it is trained to predict cells that are hidden from it: then held-out ones can say when to stop."""
+        return self.by_cell
+
     def schedule(self, progress: jax.Array) -> jax.Array | float:
         """Return what the learning rate is multiplied by, after a share of all steps."""
         return 1.0

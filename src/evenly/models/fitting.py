@@ -140,14 +140,23 @@ def _by_epoch(visits: np.ndarray, per_epoch: int) -> np.ndarray:
     return np.stack([visits[at : at + per_epoch].mean(0) for at in range(0, len(visits), per_epoch)])
 
 
-@partial(jit_by_model, static_argnums=(0, 1, 5))
-def _predict(model: Model, layout: Layout, shared: Any, data: Data, key: jax.Array, draw: bool) -> list[jax.Array]:
+@partial(jit_by_model, static_argnums=(0, 1, 5, 6))
+def _predict(
+    model: Model, layout: Layout, shared: Any, data: Data, key: jax.Array, draw: bool, alike: bool
+) -> list[jax.Array]:
     local = model.infer_local(shared, key, layout, data)
-    return layout.by_feature(layout.natural(model.predict(shared, local, key if draw else None, layout, data)))
+
+    def raw(local: Any, data: Data) -> jax.Array:
+        return model.predict(shared, local, key if draw else None, layout, data)
+
+    if alike:
+        rows = jax.tree.map(lambda part: part[:, None], (local, data))
+        return layout.by_feature(layout.natural(jax.vmap(raw)(*rows)[:, 0]))
+    return layout.by_feature(layout.natural(raw(local, data)))
 
 
 def predict_natural(
-    model: Model, layout: Layout, shared: Any, data: Data, draw: Sequence[int] | None = None
+    model: Model, layout: Layout, shared: Any, data: Data, draw: Sequence[int] | None = None, *, alike: bool = False
 ) -> list[np.ndarray]:
     """Return the natural parameters of every feature for rows that may be new.
 
@@ -155,11 +164,13 @@ def predict_natural(
     ----------
     draw : numbers, optional
         Seeds of a draw from the posterior; without, its mean is taken.
+    alike : bool
+        Whether every row draws the same random numbers, so that what comes of it is its own alone.
     """
     key = jax.random.key(draw[0] if draw else 0)
     for number in (draw or ())[1:]:
         key = jax.random.fold_in(key, number)
-    return [np.asarray(one) for one in _predict(model, layout, shared, data, key, draw is not None)]
+    return [np.asarray(one) for one in _predict(model, layout, shared, data, key, draw is not None, alike)]
 
 
 @partial(jit_by_model, static_argnums=(0, 1))

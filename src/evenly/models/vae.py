@@ -34,6 +34,11 @@ class VAE(Model):
         latent_size = sizes.get("latent_size", max(1, int(0.75 * n_columns)))
         return cls(latent_size, sizes.get("hidden_size", 256), bool(sizes.get("masked", False)))
 
+    @property
+    def hides(self) -> bool:
+        """Whether cells are hidden from the encoder."""
+        return self.masked
+
     def init(self, key: jax.Array, layout: Layout, data: Data) -> tuple[Any, Any]:
         n_inputs, hidden = data.inputs.shape[1], self.hidden_size
         sizes = {
@@ -69,13 +74,19 @@ class VAE(Model):
         if self.masked:
             hiding, key = jax.random.split(key)
             visible, scored, weight = hide_cells(hiding, layout, data.mask)
-            data = data._replace(inputs=data.inputs * visible[:, np.array(layout.inputs)])
+            data = self._show(layout, data, visible)
         mean, std = self._encode(shared, data)
         z = mean + std * jax.random.normal(key, mean.shape, mean.dtype)
         seen = weight * layout.log_likelihood(self._decode(shared, z), data.targets, scored)
         return Terms(seen, normal_kl(mean, std).sum(-1), jnp.zeros((), mean.dtype))
 
+    @staticmethod
+    def _show(layout: Layout, data: Data, visible: jax.Array) -> Data:
+        return data._replace(inputs=data.inputs * visible[:, np.array(layout.inputs)])
+
     def predict(self, shared: Any, local: Any, key: jax.Array | None, layout: Layout, data: Data) -> jax.Array:
+        if self.masked:  # cells that are held out still have their inputs
+            data = self._show(layout, data, data.mask[:, layout.first_features])
         mean, std = self._encode(shared, data)
         z = mean if key is None else mean + std * jax.random.normal(key, mean.shape, mean.dtype)
         return self._decode(shared, z)

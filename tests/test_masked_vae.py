@@ -1,0 +1,81 @@
+"""The VAE trained by hiding cells: it is stopped by cells that it does not see, and averages over its latent."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from evenly import Imputer, TableError
+
+SETTINGS: dict[str, Any] = {"model": "vae", "masked_training": True, "hidden_size": 16, "random_state": 0}
+
+
+def holed_table(n_rows: int = 400) -> pd.DataFrame:
+    rng = np.random.default_rng(1)
+    z = rng.normal(size=n_rows)
+    table = pd.DataFrame(
+        {
+            "a": z + 0.3 * rng.normal(size=n_rows),
+            "b": 2.0 * z + 0.5 * rng.normal(size=n_rows),
+            "c": np.where(z + 0.5 * rng.normal(size=n_rows) > 0, "yes", "no"),
+        }
+    )
+    return table.mask(rng.random(table.shape) < 0.2)
+
+
+def test_it_stops_where_held_out_cells_say_so() -> None:
+    """Columns of noise: there is nothing to be learned, and the more it is trained the worse it gets."""
+    noise = pd.DataFrame(np.random.default_rng(0).normal(size=(120, 4)), columns=list("abcd"))
+    for masked, stops in ((True, True), (False, False)):
+        settings = SETTINGS | {"masked_training": masked, "hidden_size": 64, "learning_rate": 1e-2}
+        imputer = Imputer(epochs=300, **settings).fit(noise)
+        assert (len(imputer.history_["elbo"]) < 300) == stops
+
+
+def test_held_out_cells_are_not_shown_when_they_are_judged() -> None:
+    from evenly.models.bbvi import Data
+    from evenly.models.fitting import predict_natural
+
+    imputer = Imputer(epochs=2, **SETTINGS).fit(holed_table())
+    layout, rng = imputer._layout, np.random.default_rng(0)
+    inputs = rng.normal(size=(5, len(layout.inputs))).astype("float32")
+    mask = np.ones((5, layout.n_features), bool)
+    mask[:, np.array(layout.columns) == 1] = False
+    told = [
+        predict_natural(imputer._model, layout, imputer._networks[0], Data(some, np.ones(mask.shape, "float32"), mask))
+        for some in (inputs, np.where(np.array(layout.inputs) == 1, 9.0, inputs).astype("float32"))
+    ]
+    for one, other in zip(*told, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_a_prediction_is_the_average_over_draws_of_the_latent() -> None:
+    """The share of a class among many sampled tables is its probability, up to the noise of so many draws."""
+    table, n = holed_table(60), 600
+    gone = table["c"].isna().to_numpy()
+    imputer = Imputer(method="lip-none", epochs=100, n_draws=400, **SETTINGS).fit(table)
+    averaged = np.asarray(imputer.distribution(table)["c"]["probability"])[gone]
+    yes = np.mean([(one["c"] == "yes").to_numpy()[gone] for one in imputer.sample(table, n)], axis=0)
+    noise = np.sqrt(0.25 / n + 0.25 / 400)
+    assert np.abs(yes - averaged).max() < 4.0 * noise
+    at_the_mean = imputer.set_params(n_draws=0).distribution(table)["c"]["probability"][gone]
+    assert np.mean((yes - averaged) ** 2) < np.mean((yes - at_the_mean) ** 2)
+
+
+@pytest.mark.parametrize("model", ["vae", "mixture", "factorization"])
+def test_what_a_row_gets_is_its_own_whatever_the_number_of_draws(model: str) -> None:
+    table = holed_table(90)
+    imputer = Imputer(model, epochs=3, n_draws=3, random_state=0).fit(table)
+    full = imputer.transform(table)
+    pd.testing.assert_frame_equal(imputer.transform(table.iloc[40:]), full.iloc[40:])
+    pd.testing.assert_frame_equal(imputer.transform(table), full)
+    assert not full.isna().any().any()
+    assert not full.equals(imputer.set_params(n_draws=0).transform(table))
+
+
+def test_a_strange_number_of_draws_is_an_error() -> None:
+    with pytest.raises(TableError, match=r"n_draws = -1.*whole number from 0"):
+        Imputer(n_draws=-1).fit(holed_table())
