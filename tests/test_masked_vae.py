@@ -35,6 +35,19 @@ def test_it_stops_where_held_out_cells_say_so() -> None:
         assert (len(imputer.history_["elbo"]) < 300) == stops
 
 
+def test_columns_that_say_a_little_of_each_other_are_learned() -> None:
+    """At least half of what a straight line through all other columns would gain over the mean is gained."""
+    rng = np.random.default_rng(0)
+    covariance = np.full((6, 6), 0.3) + 0.7 * np.eye(6)
+    whole = rng.multivariate_normal(np.zeros(6), covariance, 1500)
+    hidden = rng.random(whole.shape) < 0.1
+    imputer = Imputer(epochs=150, **SETTINGS | {"hidden_size": 64}).fit(np.where(hidden, np.nan, whole))
+    found = imputer.transform(np.where(hidden, np.nan, whole))
+    left = np.sqrt(np.mean((found - whole)[hidden] ** 2)) / whole[hidden].std()
+    line = np.sqrt(1.0 - covariance[0, 1:] @ np.linalg.solve(covariance[1:, 1:], covariance[1:, 0]))
+    assert left < 0.5 * (1.0 + line)
+
+
 def test_held_out_cells_are_not_shown_when_they_are_judged() -> None:
     from evenly.models.bbvi import Data
     from evenly.models.fitting import predict_natural
