@@ -223,9 +223,9 @@ def test_a_saved_imputer_takes_over_the_same_cells(tmp_path):
 def counting(function, calls):
     """The same function, which notes its name whenever it is called."""
 
-    def call(*given):
+    def call(*given, **named):
         calls.append(function.__name__)
-        return function(*given)
+        return function(*given, **named)
 
     return call
 
