@@ -63,6 +63,8 @@ def test_held_out_cells_are_not_shown_when_they_are_judged() -> None:
     ]
     for one, other in zip(*told, strict=True):
         np.testing.assert_array_equal(one, other)
+    shown = Data(inputs, np.ones(mask.shape, "float32"), np.ones_like(mask))
+    assert (predict_natural(imputer._model, layout, imputer._networks[0], shown)[0] != told[0][0]).any()
 
 
 def test_a_prediction_is_the_average_over_draws_of_the_latent() -> None:
