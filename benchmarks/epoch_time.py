@@ -21,8 +21,9 @@ import pandas as pd
 
 from evenly import LipschitzScaler
 from evenly.features import arrange, describe, lay_out
-from evenly.models.bbvi import Data, Layout, Model, start, train
+from evenly.models.bbvi import Trained, start, train
 from evenly.models.factorization import Factorization
+from evenly.models.layout import Data, Layout
 from evenly.models.mixture import Mixture
 from evenly.models.vae import VAE
 from evenly.tables import open_table
@@ -38,8 +39,8 @@ def load(folder: Path) -> tuple[Layout, Data, int]:
     columns = scaler.columns_
     values = [one.encode(cells)[0] for one, cells in zip(columns, open_table(table).columns, strict=True)]
     parts = [describe(one, own) for one, own in zip(columns, values, strict=True)]
-    data = arrange(columns, parts, values, seed=scaler.seed_)
-    return lay_out(columns, parts), Data(*map(jnp.asarray, data)), table.shape[1]
+    layout = lay_out(columns, parts).in_class(len(table))
+    return layout, arrange(layout, columns, parts, values, seed=scaler.seed_), table.shape[1]
 
 
 def matrix_products(sizes: list[tuple[int, int]], n_steps: int) -> float:
@@ -86,7 +87,7 @@ def main() -> None:
     layout, data, n_columns = load(folder)
     n_steps = -(-data.targets.shape[0] // BATCH)
     latent = int(0.75 * n_columns)
-    models: dict[str, Model] = {
+    models: dict[str, Trained] = {
         "vae": VAE(latent_size=latent),
         "factorization": Factorization(latent_size=n_columns // 2),
         "mixture": Mixture(n_clusters=10),
@@ -98,15 +99,14 @@ def main() -> None:
     print(f"adult, lip-gamma: {data.targets.shape[0]} rows, {layout.n_features} features, batches of {BATCH}")
     for name, model in models.items():
         begun = time.perf_counter()
-        state, first = train(
-            model, layout, data, start(model, layout, data, jax.random.key(0), model.learning_rate), epochs=1
-        )
+        there = Data(*map(jnp.asarray, data))
+        state, first = train(model, layout, there, start(model, layout, data, 0, model.learning_rate), epochs=1)
         compiled = time.perf_counter() - begun
         # The answer first: it learns.
-        state, history = train(model, layout, data, state, epochs=5)
+        state, history = train(model, layout, there, state, epochs=5)
         assert np.isfinite(history.elbo).all()
         assert history.elbo[-1] > first.elbo[0]
-        seconds = best(partial(train, model, layout, data, state, epochs=1))
+        seconds = best(partial(train, model, layout, there, state, epochs=1))
         against = f", {seconds / rival:.2f} x its matrix products ({rival:.2f} s)" if name == "vae" else ""
         print(f"{name:14} {seconds:6.3f} s an epoch{against}; first epoch with compiling {compiled:.1f} s", flush=True)
 

@@ -20,7 +20,8 @@ import numpy as np
 
 from evenly.likelihoods import BERNOULLI, GAMMA, NORMAL
 from evenly.models import MODELS
-from evenly.models.bbvi import Data, Layout, Model, State, start, train
+from evenly.models.bbvi import State, Trained, start, train
+from evenly.models.layout import Data, Layout
 
 SHAPES = {"breast": (699, 10, 60), "wine": (6497, 13, 12)}
 """Rows, columns and the epochs to time: enough for a second or more."""
@@ -40,18 +41,24 @@ def make(n_rows: int, n_columns: int, seed: int) -> tuple[Layout, Data]:
         ]
     ).astype(np.float32)
     mask = rng.random(targets.shape) < 0.8
-    inputs = np.where(mask, (targets - targets.mean(0)) / targets.std(0), 0.0).astype(np.float32)
-    return Layout(tuple(likelihoods), tuple(range(len(likelihoods)))), Data(*map(jnp.asarray, (inputs, targets, mask)))
+    columns = tuple(range(len(likelihoods)))
+    layout = Layout(tuple(likelihoods), columns, columns)
+    data = layout.empty(n_rows, np.float32)
+    data.inputs[:] = np.where(mask, (targets - targets.mean(0)) / targets.std(0), 0.0)
+    data.targets[:, [slot for slot, _ in layout.places]] = targets
+    data.mask[:] = mask
+    return layout, data
 
 
-def begin(name: str, shape: tuple[int, int, int], seed: int) -> tuple[Model, Layout, Data, State]:
+def begin(name: str, shape: tuple[int, int, int], seed: int) -> tuple[Trained, Layout, Data, State]:
     """A model at its start."""
     layout, data = make(*shape[:2], seed)
     model = MODELS[name].of_size(shape[0], shape[1], {})
-    return model, layout, data, start(model, layout, data, jax.random.key(seed), model.learning_rate)
+    assert isinstance(model, Trained)
+    return model, layout, data, start(model, layout, data, seed, model.learning_rate)
 
 
-def timed(model: Model, layout: Layout, data: Data, state: State, epochs: int) -> tuple[np.ndarray, float]:
+def timed(model: Trained, layout: Layout, data: Data, state: State, epochs: int) -> tuple[np.ndarray, float]:
     """Train, after one epoch to compile; returns the ELBOs and the seconds."""
     train(model, layout, data, state, epochs=1, batch_size=1024)
     begun = time.perf_counter()

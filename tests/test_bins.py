@@ -40,7 +40,6 @@ def test_bins_partition_the_observed_values(column):
     assert ((low[codes] <= column) & (column <= high[codes])).all()
     assert (high[:-1] < low[1:]).all()
     np.testing.assert_allclose(np.bincount(codes, minlength=len(bins)) / len(column), bins.share)
-    assert len(bins) <= bins.padded
 
 
 def test_the_columns_own_shares_give_back_its_mean(column):

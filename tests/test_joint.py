@@ -126,7 +126,7 @@ def held_column(noise_of_network: float, noise_of_lines: float):
     fitted = LipschitzScaler("lip-none", random_state=0).fit(x[:, None]).columns_[0]
     part = describe(fitted, x, binned=True)
     normal = (x + noise_of_network * rng.normal(size=400))[:, None]
-    naturals = [normal, np.zeros((400, part.bins.padded))]
+    naturals = [normal, np.zeros((400, len(part.bins)))]
     said = {
         "mean": x + noise_of_lines * rng.normal(size=400),
         "probabilities": np.tile(part.bins.share, (400, 1)),

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import pandas as pd
 import pytest
+from model_data import place
 from scipy import stats
 
 from evenly import EvenlyWarning, Imputer, TableError, imputation_error, metrics
@@ -16,17 +17,19 @@ from evenly.features import arrange, average, balancing_weights, constant_natura
 from evenly.held_out import hold_out, make_judge
 from evenly.imputer import central_draws, count_draws
 from evenly.likelihoods import BERNOULLI, NORMAL, UNIT_NORMAL, get_likelihood
-from evenly.models import MODELS, bbvi, fitting
+from evenly.models import MODELS, PAPERS, bbvi, fitting
+from evenly.models.layout import Data, Layout
 from evenly.models.masked import Masked
+from evenly.models.wiring import wire
 from evenly.scaler import LipschitzScaler
 from evenly.settling import settle
 from evenly.smoothness import scaled_smoothness
 from evenly.tables import open_table
 
-LAYOUT = bbvi.Layout((UNIT_NORMAL, get_likelihood("categorical", 4), BERNOULLI), (0, 0, 1), (0, 1), (0,))
+LAYOUT = Layout((UNIT_NORMAL, get_likelihood("categorical", 4), BERNOULLI), (0, 0, 1), (0, 1), (0,))
 
 
-def two_columns(n: int = 400, seed: int = 0) -> bbvi.Data:
+def two_columns(n: int = 400, seed: int = 0) -> Data:
     """A number and a yes or no that goes with it."""
     rng = np.random.default_rng(seed)
     x = rng.normal(size=n)
@@ -35,7 +38,7 @@ def two_columns(n: int = 400, seed: int = 0) -> bbvi.Data:
     mask[: n // 10, :2] = False
     targets = np.column_stack([x, np.digitize(x, [-1.0, 0.0, 1.0]), yes]).astype(np.float32)
     inputs = np.column_stack([x, (yes - yes.mean()) / yes.std()]).astype(np.float32)
-    return bbvi.Data(jnp.asarray(np.where(mask[:, [0, 2]], inputs, 0.0)), jnp.asarray(targets), jnp.asarray(mask))
+    return place(LAYOUT, np.where(mask[:, [0, 2]], inputs, 0.0), targets, mask)
 
 
 def linked_table(n: int = 1500, seed: int = 0) -> pd.DataFrame:
@@ -71,25 +74,25 @@ def learned() -> tuple[Imputer, pd.DataFrame, pd.DataFrame, np.ndarray]:
 
 
 def test_hidden_and_visible_cells_are_the_observed_ones_and_the_weight_makes_up_for_the_rest():
-    mask = two_columns(20_000).mask
-    visible, hidden, weight = bbvi.hide_cells(jax.random.key(0), LAYOUT, mask)
-    observed = mask[:, LAYOUT.first_features]
-    hidden_columns = hidden[:, LAYOUT.first_features]
-    assert bool((visible ^ hidden_columns == observed).all())
-    assert not bool((visible & hidden_columns).any())
-    assert bool((hidden[:, 0] == hidden[:, 1]).all())  # both features of a column
-    assert float(weight * hidden_columns.sum() / observed.sum()) == pytest.approx(1.0, abs=0.02)
+    observed = two_columns(20_000).mask
+    visible, hidden, weight = bbvi.hide_cells(jax.random.key(0), observed)
+    assert bool((visible ^ hidden == observed).all())
+    assert not bool((visible & hidden).any())
+    assert float(weight * hidden.sum() / observed.sum()) == pytest.approx(1.0, abs=0.02)
+    shares = np.asarray(hidden.sum(1) / np.maximum(observed.sum(1), 1))
+    assert 0.005 < (shares == 1.0).mean() < 0.1  # now and then nothing of a row is visible
 
 
 def test_hidden_cells_cannot_be_seen():
     """What a network says about a row does not change with a cell that it is not shown."""
     model, data = Masked(8), two_columns(20)
-    shared, _ = model.init(jax.random.key(0), LAYOUT, data)
-    shared["last"]["weight"] = jax.random.normal(jax.random.key(1), shared["last"]["weight"].shape)
-    dark = data._replace(mask=data.mask.at[:, :2].set(False))
-    changed = dark._replace(inputs=dark.inputs.at[:, 0].add(3.0))
+    start = model.init(np.random.default_rng(0), LAYOUT, data)
+    shared = {**start.shared, **start.fixed}
+    shared["last"]["weight"] = np.random.default_rng(1).normal(size=shared["last"]["weight"].shape)
+    dark = data._replace(mask=data.mask & [False, True])
+    changed = dark._replace(inputs=dark.inputs + np.array([3.0, 0.0]))
     raw = [
-        model.predict(shared, {}, None, LAYOUT, one)
+        model.predict(shared, {}, None, wire(LAYOUT), one)
         for one in (dark, changed, data, data._replace(inputs=changed.inputs))
     ]
     np.testing.assert_array_equal(raw[0], raw[1])
@@ -98,15 +101,34 @@ def test_hidden_cells_cannot_be_seen():
 
 def test_it_starts_from_what_each_column_is_alone():
     model, data = Masked(8), two_columns()
-    shared, _ = model.init(jax.random.key(0), LAYOUT, data)
-    shared["last"]["weight"] = jnp.zeros_like(shared["last"]["weight"])
-    raw = model.predict(shared, {}, None, LAYOUT, data)
-    normal, bins, yes = LAYOUT.by_feature(LAYOUT.natural(raw))
-    seen = np.asarray(data.mask[:, 0])
-    assert float(normal[0, 0]) == pytest.approx(float(data.targets[seen, 0].mean()), abs=1e-6)
-    counts = np.bincount(np.asarray(data.targets[seen, 1]).astype(int), minlength=4) + 0.5
+    start = model.init(np.random.default_rng(0), LAYOUT, data)
+    shared = {**start.shared, **start.fixed}
+    shared["last"]["weight"] = np.zeros_like(shared["last"]["weight"])
+    normal, bins, yes = fitting.predict_natural(model, LAYOUT, shared, data)
+    seen, (x, codes, answer) = data.mask[:, 0], (LAYOUT.target(data, f) for f in range(3))
+    assert float(normal[0, 0]) == pytest.approx(float(x[seen].mean()), abs=1e-6)
+    counts = np.bincount(codes[seen].astype(int), minlength=4) + 0.5
     np.testing.assert_allclose(jax.nn.softmax(bins[0]), counts / counts.sum(), rtol=1e-5)
-    assert float(jax.nn.sigmoid(yes[0, 0])) == pytest.approx(float(data.targets[:, 2].mean()), abs=1e-6)
+    assert float(jax.nn.sigmoid(yes[0, 0])) == pytest.approx(float(answer.mean()), abs=1e-6)
+
+
+def test_the_first_layer_sees_a_number_by_its_places_between_quantiles():
+    """Against a plain loop; few whole numbers need no more pieces than they have steps."""
+    model, data = Masked(8, n_knots=4), two_columns(200)
+    layout = Layout((UNIT_NORMAL,) * 2, (0, 1), (0, 1), (0, 1))
+    x, steps = data.inputs[:, 0], np.random.default_rng(1).integers(0, 3, 200)
+    data = place(layout, np.column_stack([x, steps]), np.zeros((200, 2), np.float32), np.ones((200, 2), bool))
+    start = model.init(np.random.default_rng(0), layout, data)
+    seen = np.asarray(model._encode(start.fixed, data.inputs, data.mask))
+    knots = np.quantile(x, [0.0, 0.25, 0.5, 0.75, 1.0])
+    for k in range(4):
+        expected = np.clip((x - knots[k]) / (knots[k + 1] - knots[k]), 0.0, 1.0)
+        np.testing.assert_allclose(seen[:, 1 + k], expected, atol=1e-5)
+    np.testing.assert_allclose(seen[:, 0], x, atol=1e-6)
+    np.testing.assert_array_equal(seen[:, 6:8], np.column_stack([steps > 0, steps > 1]))
+    np.testing.assert_array_equal(seen[:, 8:10], 1.0)  # both columns are visible
+    assert not seen[:, 10:].any()
+    assert not np.asarray(model._encode(start.fixed, data.inputs, ~data.mask)).any()
 
 
 def test_the_learning_rate_rises_and_falls():
@@ -117,36 +139,37 @@ def test_the_learning_rate_rises_and_falls():
     assert rates[top] == pytest.approx(1.0, abs=1e-3)
     assert (np.diff(rates[top:]) < 0.0).all()
     assert rates[-1] == pytest.approx(0.01, abs=1e-6)
-    assert [float(MODELS[name]().schedule(jnp.asarray(0.5))) for name in ("mixture", "factorization", "vae")] == [
-        1.0
-    ] * 3
+    assert float(model.schedule(0.25)) == pytest.approx(rates[25], rel=1e-6)  # outside of a program, too
+    assert [float(MODELS[name]().schedule(jnp.asarray(0.5))) for name in PAPERS] == [1.0] * 3
 
 
 @pytest.mark.slow
 def test_weight_decay_touches_weights_only():
     data = two_columns(64)
     model = Masked(8)
-    state = bbvi.start(model, LAYOUT, data, jax.random.key(0), 1e-2, 100.0)
+    state = bbvi.start(model, LAYOUT, data, 0, 1e-2, 100.0)
     state = state._replace(shared_moments=state.shared_moments._replace(count=jnp.asarray(50)))
     zero = state._replace(weights=jnp.zeros(2))  # no gradient at all: what moves is the decay
-    after, _ = bbvi.step(model, LAYOUT, data, zero, jnp.arange(64))
+    after, _ = jax.jit(bbvi.step, static_argnums=0)(model, wire(LAYOUT), data, zero, jnp.arange(64))
     rate = 1e-2 * float(model.schedule(jnp.asarray(0.5)))
     weight = state.shared["first"]["weight"]
     np.testing.assert_allclose(after.shared["first"]["weight"], weight * (1.0 - rate * model.weight_decay), rtol=1e-5)
-    np.testing.assert_array_equal(after.shared["knots"], state.shared["knots"])
+    jax.tree.map(np.testing.assert_array_equal, after.fixed, state.fixed)
     np.testing.assert_array_equal(after.shared["last"]["bias"], state.shared["last"]["bias"])
 
 
 def test_weights_weigh_the_columns_gradients():
     data, model = two_columns(64), MODELS["vae"](2, 8)
-    shared, local = model.init(jax.random.key(0), LAYOUT, data)
+    state = bbvi.start(model, LAYOUT, data, 0, 1e-3)
 
     def gradient(weights: list[float]) -> np.ndarray:
-        def loss(one: object) -> jax.Array:
-            terms = (one, local, jax.random.key(1), data, jnp.zeros(()), jnp.asarray(weights))
-            return bbvi.objective(model, LAYOUT, 64, *terms)[0]
+        weighed = state._replace(weights=jnp.asarray(weights))
 
-        return np.concatenate([np.ravel(leaf) for leaf in jax.tree.leaves(jax.grad(loss)(shared))])
+        def loss(one: object) -> jax.Array:
+            some = (one, {}, jax.random.key(1), data, weighed, jnp.ones(64, bool))
+            return bbvi.objective(model, wire(LAYOUT), *some)[0]
+
+        return np.concatenate([np.ravel(leaf) for leaf in jax.tree.leaves(jax.grad(loss)(state.shared))])
 
     both, first, second, none = (gradient(w) for w in ([1.0, 1.0], [1.0, 0.0], [0.0, 1.0], [0.0, 0.0]))
     np.testing.assert_allclose(first + second - none, both, atol=1e-5)
@@ -158,15 +181,12 @@ def test_the_vae_learns_from_hidden_cells_too():
     data = two_columns()
     for masked in (False, True):
         model = MODELS["vae"](2, 32, masked)
-        state = bbvi.start(model, LAYOUT, data, jax.random.key(0), 1e-3)
+        state = bbvi.start(model, LAYOUT, data, 0, 1e-3)
         state, _ = bbvi.train(model, LAYOUT, data, state, epochs=60, batch_size=64)
-        dark = data._replace(mask=data.mask.at[:, 2].set(False), inputs=data.inputs.at[:, 1].set(0.0))
-        raw = model.predict(state.shared, {}, None, LAYOUT, dark)
-        right = (np.asarray(LAYOUT.by_feature(LAYOUT.natural(raw))[2][:, 0]) > 0) == (
-            np.asarray(data.targets[:, 2]) > 0.5
-        )
-        seen = np.asarray(data.mask[:, 0])
-        assert right[seen].mean() > (0.9 if masked else 0.5)
+        dark = data._replace(mask=data.mask & [True, False], inputs=data.inputs * [1.0, 0.0])
+        yes = fitting.predict_natural(model, LAYOUT, state.shared, dark)[2][:, 0] > 0.0
+        right = yes == (LAYOUT.target(data, 2) > 0.5)
+        assert right[data.mask[:, 0]].mean() > (0.9 if masked else 0.5)
 
 
 # --- balance ---
@@ -220,19 +240,19 @@ def test_a_share_of_every_columns_observed_cells_is_held_out():
 def test_held_out_cells_are_neither_shown_nor_trained_on():
     """The data that a network is trained on do not show them, and each network gives others away."""
     holed, _ = hide(linked_table(300))
-    seen: list[bbvi.Data] = []
+    seen: list[Data] = []
 
-    def spy(*args, data, **settings):
+    def spy(model, layout, data, *args, **settings):
         seen.append(data)
-        return fit_model(*args, data=data, **settings)
+        return fit_model(model, layout, data, *args, **settings)
 
     from evenly.models.fitting import fit_model
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("evenly.imputer.fit_model", spy)
+        patch.setattr("evenly.models.fitting.fit_model", spy)
         Imputer(epochs=1, hidden_size=8, n_networks=2, random_state=0).fit(holed)
     observed = int(holed.notna().to_numpy().sum())
-    first, second = (np.asarray(data.mask[:, [0, 2, 4, 6, 8]]) for data in seen)
+    first, second = (data.mask for data in seen)
     assert 0.85 * observed < first.sum() < observed
     assert not np.array_equal(first, second)  # each network gives other cells away
 
@@ -250,9 +270,9 @@ def test_a_training_that_ends_early_lets_the_learning_rate_fall_from_its_best_po
     # Judged before the first epoch and after every other one; four points after the best, and 4 epochs in the end.
     assert len(asked) == 5 + fitting.PATIENCE + 1
     assert len(history.elbo) == 2 * (4 + fitting.PATIENCE) + 4
-    assert shared is asked[4]
+    jax.tree.map(np.testing.assert_array_equal, shared, asked[4])
 
-    state = bbvi.start(model, LAYOUT, data, jax.random.key(0), 1e-2, n_steps=100.0)
+    state = bbvi.start(model, LAYOUT, data, 0, 1e-2, n_steps=100.0)
     state = state._replace(shared_moments=state.shared_moments._replace(count=jnp.asarray(30)))
     cooled = fitting._cool_down(model, state, 20.0)
 
@@ -267,14 +287,15 @@ def test_a_training_that_ends_early_lets_the_learning_rate_fall_from_its_best_po
 
 def test_the_judge_prefers_parameters_that_predict():
     data, model = two_columns(), Masked(16)
-    held = hold_out(np.asarray(data.mask[:, LAYOUT.first_features]), np.random.default_rng(0))
-    shown = data._replace(mask=data.mask & ~held[:, np.array(LAYOUT.columns)])
+    held = hold_out(data.mask, np.random.default_rng(0))
+    shown = data._replace(mask=data.mask & ~held)
     judge = make_judge(model, LAYOUT, shown, held)
     assert judge is not None
     shared, history, _ = fitting.fit_model(model, LAYOUT, shown, 0, 1e-2, epochs=40, batch_size=64, judge=judge)
-    begun = bbvi.start(model, LAYOUT, shown, jax.random.key(0), 1e-2).shared
+    state = bbvi.start(model, LAYOUT, shown, 0, 1e-2)
+    begun = {**state.shared, **state.fixed}
     assert judge(shared) > judge(begun) + 0.1
-    assert judge(jax.tree.map(lambda leaf: leaf * np.nan, begun)) == -np.inf
+    assert judge({**jax.tree.map(lambda leaf: leaf * np.nan, state.shared), **state.fixed}) == -np.inf
     assert make_judge(model, LAYOUT, data, np.zeros_like(held)) is None
     assert len(history.elbo) <= 40
 
@@ -290,10 +311,9 @@ def test_a_model_that_knows_nothing_is_not_trusted():
     assert part.bins is not None
     noise = (rng.permutation(x) - part.mean)[:, None] * part.scale
     bins = np.tile(np.log(np.asarray(part.bins.share)), (400, 1))
-    padded = np.pad(bins, ((0, 0), (0, part.bins.padded - len(part.bins))), constant_values=-30.0)
-    lost = settle(number, part, x, [noise, padded])
+    lost = settle(number, part, x, [noise, bins])
     assert lost.blend == 1.0 or lost.trust < 0.3
-    right = settle(number, part, x, [(x - part.mean)[:, None] * part.scale, padded])
+    right = settle(number, part, x, [(x - part.mean)[:, None] * part.scale, bins])
     assert (right.blend, right.trust) == (0.0, pytest.approx(1.0))
     part = describe(classes, codes)
     wrong = settle(classes, part, codes, [(1.0 - 2.0 * codes)[:, None] * 5.0])
@@ -309,7 +329,7 @@ def test_predictions_that_do_no_better_than_the_mean_do_not_go_far_from_it():
     x = table["x"].to_numpy()
     part = describe(column, x, binned=True)
     assert part.bins is not None
-    flat = np.pad(np.log(np.asarray(part.bins.share)), (0, part.bins.padded - len(part.bins)), constant_values=-30.0)
+    flat = np.log(np.asarray(part.bins.share))
 
     def told(predicted):
         return [(np.asarray(predicted) - part.mean)[:, None] * part.scale, np.tile(flat, (len(predicted), 1))]
@@ -382,8 +402,7 @@ def test_the_intervals_of_a_number_are_calibrated_as_they_will_be_used():
     assert part.bins is not None
     guess = 0.5 * x + rng.normal(size=2000)
     away = (np.asarray(part.bins.means(np.eye(len(part.bins)))) - guess[:, None]) / 0.7
-    padded = np.pad(-0.5 * away**2, ((0, 0), (0, part.bins.padded - len(part.bins))), constant_values=-500.0)
-    naturals = [(guess - part.mean)[:, None] * part.scale, padded]
+    naturals = [(guess - part.mean)[:, None] * part.scale, -0.5 * away**2]
     settled = settle(number, part, x, naturals)
     assert 0.2 < settled.trust < 0.7
     ranks = part.bins.ranks(recover_part(number, settled, naturals)["probabilities"], x, np.random.default_rng(0))
@@ -409,12 +428,13 @@ def test_numbers_near_the_largest_are_standardized_and_come_back_within_the_colu
     part = describe(fitted, values, binned=True, scaling=scaling)
     assert part.bins is not None
     assert part.scale > 0.0
-    data = arrange([fitted], [part], [values], seed=None)
+    layout = lay_out([fitted], [part])
+    data = arrange(layout, [fitted], [part], [values], seed=None)
     standard = (values / 1e308 - (values / 1e308).mean()) / (values / 1e308).std()
     np.testing.assert_allclose(data.inputs[:, 0], standard, rtol=1e-5)
-    np.testing.assert_allclose(data.targets[:, 0] / (part.scale * part.std), standard, rtol=1e-5)
+    np.testing.assert_allclose(layout.target(data, 0) / (part.scale * part.std), standard, rtol=1e-5)
     far = np.array([[-20.0], [0.0], [20.0]]) * part.scale * part.std
-    usual = recover_part(fitted, part, [far, np.zeros((3, part.bins.padded))])
+    usual = recover_part(fitted, part, [far, np.zeros((3, len(part.bins)))])
     mixed = average(fitted, part, [usual] * 3)
     for one in (usual, mixed):
         assert (np.abs(one["mean"]) <= 1.7e308).all()
@@ -546,14 +566,16 @@ def test_networks_trained_before_an_interrupt_are_used(monkeypatch):
     """Whatever the next one was doing."""
     holed, _ = hide(linked_table(60))
 
-    def stopped(*args, seed, **settings):
+    fit_model = fitting.fit_model
+
+    def stopped(model, layout, data, seed, *args, **settings):
         if seed != first:
             raise KeyboardInterrupt
-        return fitting.fit_model(*args, seed=seed, **settings)
+        return fit_model(model, layout, data, seed, *args, **settings)
 
     imputer = Imputer(epochs=1, hidden_size=8, n_networks=3, random_state=0)
     first = int(np.random.RandomState(0).randint(2**31 - 1))
-    monkeypatch.setattr("evenly.imputer.fit_model", stopped)
+    monkeypatch.setattr("evenly.models.fitting.fit_model", stopped)
     with pytest.warns(EvenlyWarning, match="interrupted: 1 of 3 networks"):
         imputer.fit(holed)
     assert len(imputer._networks) == 1

@@ -49,22 +49,20 @@ def test_columns_that_say_a_little_of_each_other_are_learned() -> None:
 
 
 def test_held_out_cells_are_not_shown_when_they_are_judged() -> None:
-    from evenly.models.bbvi import Data
-    from evenly.models.fitting import predict_natural
-
     imputer = Imputer(epochs=2, **SETTINGS).fit(holed_table())
     layout, rng = imputer._layout, np.random.default_rng(0)
-    inputs = rng.normal(size=(5, len(layout.inputs))).astype("float32")
-    mask = np.ones((5, layout.n_features), bool)
-    mask[:, np.array(layout.columns) == 1] = False
-    told = [
-        predict_natural(imputer._model, layout, imputer._networks[0], Data(some, np.ones(mask.shape, "float32"), mask))
-        for some in (inputs, np.where(np.array(layout.inputs) == 1, 9.0, inputs).astype("float32"))
-    ]
-    for one, other in zip(*told, strict=True):
+    data = layout.empty(5, "float32")
+    data.inputs[:, : len(layout.inputs)] = rng.normal(size=(5, len(layout.inputs)))
+    data.mask[:] = np.arange(layout.sizes.columns) != 1
+    others = data.inputs.copy()
+    others[:, np.flatnonzero(np.array(layout.inputs) == 1)] = 9.0
+
+    def told(**parts: np.ndarray) -> list[np.ndarray]:
+        return imputer._model.predict_natural(layout, imputer._networks[0], data._replace(**parts))
+
+    for one, other in zip(told(), told(inputs=others), strict=True):
         np.testing.assert_array_equal(one, other)
-    shown = Data(inputs, np.ones(mask.shape, "float32"), np.ones_like(mask))
-    assert (predict_natural(imputer._model, layout, imputer._networks[0], shown)[0] != told[0][0]).any()
+    assert (told(mask=np.ones_like(data.mask))[0] != told()[0]).any()
 
 
 def test_a_prediction_is_the_average_over_draws_of_the_latent() -> None:

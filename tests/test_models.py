@@ -6,47 +6,55 @@ import os
 import signal
 import threading
 import warnings
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from model_data import counting_compilations, place
 from scipy import integrate, stats
 
 from evenly import EvenlyWarning
-from evenly.likelihoods import BERNOULLI, EXPONENTIAL, GAMMA, LIKELIHOODS, LOG_NORMAL, NORMAL, POISSON, Categorical
-from evenly.models import MODELS
-from evenly.models.bbvi import (
-    Data,
-    Layout,
-    column_gradients,
-    constrain,
-    normal_kl,
-    objective,
-    run_epoch,
-    start,
-    step,
-    train,
-    unconstrain,
-    watch,
+from evenly.likelihoods import (
+    BERNOULLI,
+    EXPONENTIAL,
+    GAMMA,
+    LIKELIHOODS,
+    LOG_NORMAL,
+    NORMAL,
+    POISSON,
+    UNIT_NORMAL,
+    Categorical,
 )
+from evenly.models import MODELS, PAPERS
+from evenly.models.bbvi import Batches, column_gradients, normal_kl, objective, start, step, train, watch
 from evenly.models.factorization import Factorization, _best_second
 from evenly.models.fitting import fit_model, predict_natural
+from evenly.models.layout import Data, Layout, constrain, pad_rows, unconstrain
+from evenly.models.masked import Masked
 from evenly.models.mixture import Mixture
 from evenly.models.vae import VAE
+from evenly.models.wiring import wire
 
 MIXED = Layout(
-    (NORMAL, GAMMA, GAMMA, LOG_NORMAL, BERNOULLI, POISSON, Categorical(3), EXPONENTIAL), (0, 1, 1, 2, 3, 4, 5, 6)
+    (NORMAL, GAMMA, GAMMA, LOG_NORMAL, BERNOULLI, POISSON, Categorical(3), EXPONENTIAL),
+    (0, 1, 1, 2, 3, 4, 5, 6),
+    inputs=(0, 1, 1, 2, 3, 4, 5, 6),
 )
 """Two gamma features belong to one column."""
-FEW = Layout((NORMAL, GAMMA, GAMMA, BERNOULLI), (0, 1, 1, 2))
+FEW = Layout((NORMAL, GAMMA, GAMMA, BERNOULLI), (0, 1, 1, 2), inputs=(0, 1, 1, 2))
 """For what does not go by the likelihood: each one takes its time to compile."""
 
 SMALL = {"mixture": Mixture(3), "factorization": Factorization(2), "vae": VAE(latent_size=2, hidden_size=8)}
 
 
-def mixed_data(n: int = 60, dtype: str = "float32", seed: int = 0) -> Data:
+def mixed_data(
+    n: int = 60, dtype: str = "float32", seed: int = 0, layout: Layout = MIXED, features: Sequence[int] = range(8)
+) -> Data:
+    """A table with the columns of `MIXED`, or some of its features."""
     rng = np.random.default_rng(seed)
     targets = np.column_stack(
         [
@@ -63,12 +71,13 @@ def mixed_data(n: int = 60, dtype: str = "float32", seed: int = 0) -> Data:
     mask = rng.random(targets.shape) < 0.8
     mask[:, 2] = mask[:, 1]
     inputs = np.where(mask, (targets - targets.mean(0)) / targets.std(0), 0.0).astype(dtype)
-    return Data(jnp.asarray(inputs), jnp.asarray(targets), jnp.asarray(mask))
+    some = np.array(features)
+    return place(layout, inputs[:, some][:, : len(layout.inputs)], targets[:, some], mask[:, some])
 
 
-def few_data(n: int = 60, dtype: str = "float32", seed: int = 0) -> Data:
+def few_data(n: int = 60, dtype: str = "float32", seed: int = 0, layout: Layout = FEW) -> Data:
     """The columns of `FEW`."""
-    return Data(*(part[:, np.array([0, 1, 2, 4])] for part in mixed_data(n, dtype, seed)))
+    return mixed_data(n, dtype, seed, layout, (0, 1, 2, 4))
 
 
 @pytest.fixture
@@ -78,8 +87,8 @@ def double():
 
 
 def test_the_registry_names_the_papers_models():
-    assert set(MODELS) == {"mixture", "factorization", "vae", "masked"}
-    assert set(SMALL) == set(MODELS) - {"masked"}  # it has tests of its own
+    assert set(MODELS) == {"mixture", "factorization", "vae", "masked", "marginal"}
+    assert set(SMALL) == set(PAPERS)  # the others have tests of their own
 
 
 # --- the layout ---
@@ -103,8 +112,9 @@ def test_unconstrain_undoes_constrain(family, double):
 def test_the_log_likelihood_sums_observed_cells_by_column(double):
     """Against a plain loop over cells, through SciPy."""
     data = mixed_data(20, "float64")
-    raw = jnp.asarray(np.random.default_rng(1).normal(size=(20, MIXED.n_parameters)))
-    naturals = MIXED.by_feature(MIXED.natural(raw))
+    raw = np.random.default_rng(1).normal(size=(20, MIXED.n_raw))
+    wiring = wire(MIXED)
+    naturals = MIXED.by_feature(wiring.natural(jnp.asarray(raw)))
     references = {
         "normal": lambda u: stats.norm(u[0], u[1]).logpdf,
         "gamma": lambda u: stats.gamma(u[0], scale=1 / u[1]).logpdf,
@@ -118,25 +128,103 @@ def test_the_log_likelihood_sums_observed_cells_by_column(double):
     for j, family in enumerate(MIXED.likelihoods):
         usual = np.asarray(family.to_usual(naturals[j]))
         for row in range(20):
-            if data.mask[row, j]:
-                cell = float(data.targets[row, j])
+            if data.mask[row, MIXED.columns[j]]:
+                cell = float(MIXED.target(data, j)[row])
                 expected[row, MIXED.columns[j]] += references[family.name](usual[row])(cell)
-    np.testing.assert_allclose(MIXED.log_likelihood(raw, data.targets, data.mask), expected, rtol=1e-9)
+    np.testing.assert_allclose(wiring.log_likelihood(jnp.asarray(raw), data.targets, data.mask), expected, rtol=1e-9)
+    np.testing.assert_allclose(MIXED.log_likelihood(naturals, data), expected, rtol=1e-9)
 
 
 def test_what_stands_in_a_masked_cell_does_not_matter():
     def otherwise(data):
-        return data, data._replace(targets=jnp.where(data.mask, data.targets, 1.0))
+        other = data.targets.copy()
+        for layout in (MIXED, FEW):
+            if other.shape[1] == layout.n_slots:
+                for f, (slot, _) in enumerate(layout.places):
+                    other[~data.mask[:, layout.columns[f]], slot] = 1.0
+        return data, data._replace(targets=other)
 
-    raw = jnp.asarray(np.random.default_rng(0).normal(size=(60, MIXED.n_parameters)), jnp.float32)
-    of = jax.jit(MIXED.log_likelihood)
+    raw = np.random.default_rng(0).normal(size=(60, MIXED.n_raw)).astype(np.float32)
+    of = jax.jit(wire(MIXED).log_likelihood)
     a, b = (of(raw, data.targets, data.mask) for data in otherwise(mixed_data()))
     np.testing.assert_array_equal(a, b)
     for name, model in SMALL.items():
-        state = start(model, FEW, few_data(), jax.random.key(0), 1e-3)
-        run = jax.jit(partial(step, model, FEW))
+        state = start(model, FEW, few_data(), 0, 1e-3)
+        run = jax.jit(partial(step, model, wire(FEW)))
         a, b = (run(data, state, jnp.arange(60))[1] for data in otherwise(few_data()))
         np.testing.assert_array_equal(a.log_likelihood, b.log_likelihood, err_msg=name)
+
+
+# --- size classes ---
+
+
+KINDS = Layout(
+    (UNIT_NORMAL, Categorical(6), GAMMA, BERNOULLI, Categorical(3)), (0, 0, 1, 2, 3), (0, 1, 2, 3, 3, 3), (0, 1)
+)
+"""A number in bins, a gamma, a yes or no, and classes."""
+
+
+def kinds_data(layout: Layout, dtype: str) -> Data:
+    rng, n = np.random.default_rng(0), 50
+    x, y, classes = rng.normal(size=n), rng.gamma(3.0, size=n), rng.integers(0, 3, n)
+    yes, one_hot = rng.random(n) < 0.4, np.eye(3)[classes]
+    mask = rng.random((n, 4)) < 0.8
+    inputs = np.where(mask[:, [0, 1, 2, 3, 3, 3]], np.column_stack([x, y - 3.0, yes, one_hot]), 0.0)
+    targets = np.column_stack([x, np.digitize(x, [-1.0, -0.5, 0.0, 0.5, 1.0]), y, yes, classes])
+    return place(layout, inputs, targets.astype(dtype), mask[:, [0, 0, 1, 2, 3]])
+
+
+@pytest.mark.parametrize("model", [*SMALL.values(), Masked(8, dropout_percent=20), VAE(2, 8, masked=True)])
+@pytest.mark.parametrize("batch_size", [20, 64])
+def test_what_a_table_is_padded_with_does_not_matter(model, batch_size, double):
+    """The same training in arrays that fit the table and in arrays of a size class, but for rounding."""
+    padded = KINDS.in_class(50, by_cell=model.by_cell)
+    assert padded.n_raw > KINDS.n_raw
+    found = []
+    for layout, n_rows in ((KINDS, 50), (padded, 64)):
+        data = kinds_data(layout, "float64")
+        state = start(model, layout, data, 3, 1e-2, n_steps=12.0, weights=[1.0, 2.0, 0.5, 1.0], n_rows=n_rows)
+        more = pad_rows(data, n_rows, layout)
+        gradients = column_gradients(model, wire(layout), more, state, Batches(50, n_rows, 64).first)
+        state, history = train(model, layout, more, state, epochs=4, batch_size=batch_size)
+        shared = {**state.shared, **state.fixed}
+        naturals = [predict_natural(model, layout, shared, data, draw) for draw in (None, (1, 2))]
+        found.append((history, naturals, np.asarray(gradients)[:4]))
+    (one, natural, gradient), (other, again, other_gradient) = found
+    np.testing.assert_allclose(other.elbo, one.elbo, rtol=1e-9)
+    np.testing.assert_allclose(other.log_likelihood, one.log_likelihood, rtol=1e-7, atol=1e-9)
+    np.testing.assert_allclose(other_gradient, gradient, rtol=1e-9)
+    jax.tree.map(partial(np.testing.assert_allclose, rtol=1e-6, atol=1e-7), natural, again)
+
+
+def test_tables_of_like_size_share_their_programs():
+    """Another number of rows, other columns of other kinds, in another order: nothing is compiled again."""
+    first = KINDS.in_class(50, by_cell=True)
+    others = Layout((Categorical(5), BERNOULLI, UNIT_NORMAL, Categorical(9)), (0, 1, 2, 2), (0,) * 5 + (1, 2), (6,))
+    second = others.in_class(60, by_cell=True)
+    model, rng = Masked(8), np.random.default_rng(0)
+    model = replace(model, n_knots=4)
+    named = Layout(first.likelihoods[:2] + first.likelihoods[3:], (0, 0, 1, 2), (0, 1, 2, 2, 2), (0,))
+    first = named.in_class(50, by_cell=True)
+    classes = rng.integers(0, 5, 60)
+    x = rng.normal(size=60)
+    tables = [
+        place(first, np.zeros((50, 5)), np.zeros((50, 4), np.float32), np.ones((50, 4), bool)),
+        place(
+            second,
+            np.column_stack([np.eye(5)[classes], x > 0.0, x]),
+            np.column_stack([classes, x > 0.0, x, np.digitize(x, np.arange(8) / 4.0 - 1.0)]).astype(np.float32),
+            np.ones((60, 4), bool),
+        ),
+    ]
+    compiled = []
+    with counting_compilations(compiled):
+        fit_model(model, first, tables[0], 0, 1e-3, epochs=1, batch_size=32)
+        assert len(compiled) >= 1
+        compiled.clear()
+        shared, _, _ = fit_model(model, second, tables[1], 0, 1e-3, epochs=1, batch_size=32)
+    assert compiled == []
+    assert np.isfinite(predict_natural(model, second, shared, tables[1])[3]).all()
 
 
 # --- the ELBO ---
@@ -154,14 +242,12 @@ def test_normal_kl_against_quadrature():
 @pytest.mark.parametrize("name", SMALL)
 def test_gradients_against_finite_differences(name, double):
     model, data = SMALL[name], mixed_data(20, "float64")
-    state = start(model, MIXED, data, jax.random.key(1), 1e-3)
-    loss = partial(objective, model, MIXED, 20, key=jax.random.key(2), data=data, epoch=jnp.zeros((), int))
+    state = start(model, MIXED, data, 1, 1e-3)
     flat, unravel = jax.flatten_util.ravel_pytree((state.shared, state.local))
 
     @jax.jit
     def value(at):
-        shared, local = unravel(at)
-        return loss(shared=shared, local=local)[0]
+        return objective(model, wire(MIXED), *unravel(at), jax.random.key(2), data, state, jnp.ones(20, bool))[0]
 
     gradient = jax.jit(jax.grad(value))(flat)
     rng = np.random.default_rng(0)
@@ -180,14 +266,12 @@ def test_the_elbo_of_a_factorization_is_the_evidence_at_the_exact_posterior_and_
     n = 40
     # natural_1 = z b = mean / variance, so the mean is z b variance
     x = rng.normal(size=(n, 1)) * (loadings * variance) + rng.normal(size=(n, 3)) * np.sqrt(variance)
-    data = Data(jnp.asarray(x), jnp.asarray(x), jnp.ones((n, 3), bool))
-    state = start(model, layout, data, jax.random.key(0), 1e-2)
-    others = unconstrain(NORMAL, jnp.stack([jnp.zeros(3), jnp.asarray(-0.5 / variance)], -1))[:, 1]
+    data = place(layout, np.zeros((n, 0)), x, np.ones((n, 3), bool))
+    others = layout.flat([np.array([0.0, -0.5 / one]) for one in variance])
     precision = 1.0 + (loadings**2 * variance).sum()
-    tiny = jnp.full((1, 3), -40.0)  # loadings known: their own KL is left out below
     shared = {
-        "mean": jnp.asarray(loadings[None]),
-        "rho": tiny,
+        "mean": np.repeat(loadings, 2)[None],  # those of the second parameters are not used
+        "rho": np.full((1, 6), -40.0),  # loadings known: their own KL is left out below
         "others": others,
         "row_rho": jnp.log(jnp.expm1(jnp.asarray([precision**-0.5]))),
     }
@@ -199,7 +283,7 @@ def test_the_elbo_of_a_factorization_is_the_evidence_at_the_exact_posterior_and_
         keys = jax.random.split(jax.random.key(3), 4000)
 
         def one(key):
-            terms = model.terms(shared, local, key, layout, data, state.epoch)
+            terms = model.terms(shared, local, key, wire(layout), data, jnp.zeros((), int))
             return (terms.log_likelihood.sum(-1) - terms.local_kl).mean()
 
         draws = jax.vmap(one)(keys)
@@ -214,12 +298,11 @@ def test_the_elbo_of_a_factorization_is_the_evidence_at_the_exact_posterior_and_
 def test_a_factorization_starts_with_the_second_parameters_that_go_with_a_product_of_zero(double):
     """Gammas at the column's mean, normals with its mean square, whatever the product will become; closed forms."""
     layout = Layout((NORMAL, GAMMA, GAMMA, LOG_NORMAL), (0, 1, 1, 2))
-    data = mixed_data(200, "float64")
-    data = Data(*(part[:, :4] for part in data))
-    shared, _ = Factorization(2).init(jax.random.key(0), layout, data)
-    raw = Factorization._raw(layout, jnp.zeros(4), shared["others"])
-    normal, small, large, log_normal = layout.by_feature(layout.natural(raw))
-    x = [np.asarray(data.targets[:, j])[np.asarray(data.mask[:, j])] for j in range(4)]
+    data = mixed_data(200, "float64", layout=layout, features=range(4))
+    shared, _, _ = Factorization(2).init(np.random.default_rng(0), layout, data)
+    raw = jnp.where(wire(layout).followed, 0.0, shared["others"])
+    normal, small, large, log_normal = layout.by_feature(wire(layout).natural(raw))
+    x = [layout.target(data, f)[data.mask[:, layout.columns[f]]] for f in range(4)]
     np.testing.assert_allclose(-0.5 / normal[1], (x[0] ** 2).mean(), rtol=1e-6)
     for natural, values in ((small, x[1]), (large, x[2])):
         np.testing.assert_allclose((natural[0] + 1) / -natural[1], values.mean(), rtol=1e-6)
@@ -234,9 +317,9 @@ def test_a_factorization_starts_with_the_second_parameters_that_go_with_a_produc
         ("inverse-gaussian", lambda mean, shape: 1 / mean + 1 / shape),  # of 1/x
     ],
 )
-def test_the_second_parameter_makes_its_statistic_right(family, mean, double):
-    likelihood, means = LIKELIHOODS[family], jnp.asarray([1e-3, 0.7, 40.0])
-    first = jnp.full(3, constrain(likelihood, jnp.zeros(2))[0])
+def test_the_second_parameter_makes_its_statistic_right(family, mean):
+    likelihood, means = LIKELIHOODS[family], np.array([1e-3, 0.7, 40.0])
+    first = np.full(3, constrain(likelihood, np.zeros(2))[0])
     usual = np.asarray(likelihood.to_usual(_best_second(likelihood, first, means)))
     np.testing.assert_allclose([mean(*one) for one in usual], means, rtol=1e-6)
 
@@ -251,7 +334,7 @@ def test_a_factorization_tells_all_classes_apart_by_row():
     targets = np.column_stack([near, group]).astype(np.float32)
     mask = np.ones((300, 3), bool)
     mask[hidden, 2] = False
-    data = Data(np.zeros((300, 0), np.float32), targets, mask)
+    data = place(layout, np.zeros((300, 0)), targets, mask)
     model = Factorization(3)
     shared, _, _ = fit_model(model, layout, data, 0, 3e-2, epochs=200, batch_size=300)
     classes = predict_natural(model, layout, shared, data)[2].argmax(-1)
@@ -263,17 +346,17 @@ def test_the_elbo_of_a_mixture_is_the_evidence_at_the_exact_posterior(double):
     layout, model, n = Layout((NORMAL, NORMAL), (0, 1)), Mixture(2), 30
     means, member = np.array([[0.0, 0.0], [2.0, -1.0]]), rng.integers(0, 2, n)
     x = means[member] + rng.normal(size=(n, 2))
-    data = Data(jnp.asarray(x), jnp.asarray(x), jnp.ones((n, 2), bool))
-    naturals = NORMAL.to_natural(jnp.stack([jnp.asarray(means), jnp.ones((2, 2))], -1))
-    shared = {"mean": layout.raw([naturals]), "rho": jnp.full((2, 4), -40.0)}
-    local = model.infer_local(shared, jax.random.key(0), layout, data)
+    data = place(layout, np.zeros((n, 0)), x, np.ones((n, 2), bool))
+    naturals = NORMAL.to_natural(np.stack([means, np.ones((2, 2))], -1))
+    shared = {"mean": jnp.asarray(layout.flat([naturals[:, 0], naturals[:, 1]])), "rho": jnp.full((2, 4), -40.0)}
+    local = model.infer_local(shared, jax.random.key(0), wire(layout), data)
     by_cluster = np.stack([stats.norm(m, 1.0).logpdf(x).sum(1) for m in means], -1)
     evidence = np.logaddexp.reduce(by_cluster - np.log(2.0), axis=1).mean()
     late = jnp.asarray(10_000)  # the coldest temperature: draws are one-hot
     keys = jax.random.split(jax.random.key(1), 4000)
 
     def one(key):
-        terms = model.terms(shared, local, key, layout, data, late)
+        terms = model.terms(shared, local, key, wire(layout), data, late)
         return (terms.log_likelihood.sum(-1) - terms.local_kl).mean()
 
     draws = jax.vmap(one)(keys)
@@ -294,7 +377,7 @@ def test_training_raises_the_elbo_and_is_the_same_for_the_same_key(name):
     model, data = SMALL[name], few_data(200)
     runs = []
     for _ in range(2):
-        state = start(model, FEW, data, jax.random.key(0), 1e-2)
+        state = start(model, FEW, data, 0, 1e-2)
         state, history = train(model, FEW, data, state, epochs=60, batch_size=64)
         runs.append((state, history))
     assert history.elbo.shape == (60,)
@@ -308,8 +391,7 @@ def test_training_raises_the_elbo_and_is_the_same_for_the_same_key(name):
 def test_runs_trained_together_agree_with_runs_alone(name):
     model = SMALL[name]
     tables = [few_data(50, seed=seed) for seed in (0, 1, 2)]
-    keys = [jax.random.key(i) for i in range(3)]
-    states = [start(model, FEW, data, key, 1e-3) for data, key in zip(tables, keys, strict=True)]
+    states = [start(model, FEW, data, seed, 1e-3) for seed, data in enumerate(tables)]
     together = (
         jax.tree.map(lambda *parts: jnp.stack(parts), *tables),
         jax.tree.map(lambda *parts: jnp.stack(parts), *states),
@@ -324,14 +406,25 @@ def test_runs_trained_together_agree_with_runs_alone(name):
 def test_every_row_is_seen_once_an_epoch():
     """Rows' variables start equal: after an epoch of three batches all of them have moved."""
     model, data = Mixture(3), few_data(50)
-    state = start(model, FEW, data, jax.random.key(0), 1e-3)
-    after, _, _ = jax.jit(partial(run_epoch, model, FEW, 20))(data, state)
+    state = start(model, FEW, data, 0, 1e-3)
+    after, _ = train(model, FEW, data, state, epochs=1, batch_size=20)
     assert (np.asarray(after.local["logits"]) != np.asarray(state.local["logits"])).any(-1).all()
+
+
+@pytest.mark.parametrize(("n_rows", "n_padded"), [(50, 50), (50, 64), (7, 64)])
+def test_steps_name_every_row_once_and_none_beyond_the_last(n_rows, n_padded):
+    batches = Batches(n_rows, n_padded, 20)
+    order = batches.order(np.array([0, 1], np.uint32), 0)[: batches.n_steps]
+    named = order[order < n_padded]
+    assert set(named.tolist()) == set(range(n_rows))
+    assert order.shape == (batches.n_steps, 20)
+    assert len(named) == (order.size if n_rows >= 20 else n_rows)
+    assert (order != batches.order(np.array([0, 1], np.uint32), 1)[: batches.n_steps]).any()
 
 
 def test_a_loss_that_is_not_finite_goes_back_halves_the_rate_and_names_the_columns():
     model, data = VAE(2, 8), few_data(50)
-    state = start(model, FEW, data, jax.random.key(0), 1e30)
+    state = start(model, FEW, data, 0, 1e30)
     with pytest.warns(EvenlyWarning, match=r"the loss stopped being finite .*columns \['a'.*halved the learning rate"):
         after, history = train(model, FEW, data, state, epochs=3, names=tuple("abc"))
     assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(after.shared))
@@ -341,7 +434,7 @@ def test_a_loss_that_is_not_finite_goes_back_halves_the_rate_and_names_the_colum
 
 def test_a_loss_that_never_gets_finite_ends_the_training_and_says_so():
     model, data = VAE(2, 8), few_data(50)
-    state = start(model, FEW, data, jax.random.key(0), 1e30)
+    state = start(model, FEW, data, 0, 1e30)
     with pytest.warns(EvenlyWarning, match=r"training ended after \d+ of 5 epochs: lower the learning rate"):
         after, history = train(model, FEW, data, state, epochs=5)
     assert len(history.elbo) < 5
@@ -352,7 +445,7 @@ def test_an_interrupt_keeps_the_state_reached_so_far():
     # A process started in the background of a shell ignores interrupts.
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     model, data = VAE(2, 8), few_data(50)
-    state = start(model, FEW, data, jax.random.key(0), 1e-3)
+    state = start(model, FEW, data, 0, 1e-3)
     seen = []
 
     def callback(epoch, info):
@@ -374,22 +467,23 @@ def test_an_interrupt_keeps_the_state_reached_so_far():
 
 def test_a_callback_may_end_it():
     model, data = VAE(2, 8), few_data(50)
-    state = start(model, FEW, data, jax.random.key(0), 1e-3)
+    state = start(model, FEW, data, 0, 1e-3)
     assert len(train(model, FEW, data, state, epochs=50, callback=lambda epoch, info: epoch == 6)[1].elbo) == 7
 
 
 def test_column_gradients_are_those_of_the_columns(double):
     model, data = VAE(2, 8), few_data(30, "float64")
-    state = start(model, FEW, data, jax.random.key(0), 1e-3)
+    state = start(model, FEW, data, 0, 1e-3)
     rows = jnp.arange(30)
-    norms = column_gradients(model, FEW, data, state, rows)
-    norms_again, changes = watch(model, FEW, data, state, rows)
+    norms = column_gradients(model, wire(FEW), data, state, rows)
+    norms_again, changes = watch(model, wire(FEW), data, state, rows)
     np.testing.assert_allclose(norms_again, norms, rtol=1e-12)
-    later = jax.jit(partial(step, model, FEW))(data, state, rows)[0].shared
+    later = jax.jit(partial(step, model, wire(FEW)))(data, state, rows)[0].shared
+    key = jax.random.wrap_key_data(state.key)
     for j in (1, 2):  # a column of two features, and one of one: each costs a compilation
 
         def column(shared, j=j):
-            return model.terms(shared, {}, state.key, FEW, data, state.epoch).log_likelihood[:, j].mean()
+            return model.terms(shared, {}, key, wire(FEW), data, state.epoch).log_likelihood[:, j].mean()
 
         gradient = jax.jit(jax.grad(column))
         flat, after = (jax.flatten_util.ravel_pytree(gradient(shared))[0] for shared in (state.shared, later))
@@ -415,40 +509,38 @@ def test_a_training_is_watched_at_evenly_spaced_points_and_is_the_same_unwatched
 
 
 def mean_log_likelihood(layout, raw, data):
-    return float(layout.log_likelihood(raw, data.targets, data.mask).sum() / data.mask.sum())
+    found = wire(layout).log_likelihood(jnp.asarray(raw), data.targets, data.mask)
+    return float(found.sum() / data.mask.sum())
 
 
-def generated(name: str) -> tuple[Layout, Data, jax.Array]:
+def generated(name: str) -> tuple[Layout, Data, np.ndarray]:
     """A table drawn from a model of the kind, with the raw parameters that it was drawn from."""
     rng = np.random.default_rng(0)
     n = 3000
     if name == "mixture":
-        layout = Layout((NORMAL,) * 4 + (POISSON,) * 2, tuple(range(6)))
+        likelihoods = (NORMAL,) * 4 + (POISSON,) * 2
         member = rng.integers(0, 3, n)
-        usual = jnp.stack([jnp.asarray(rng.normal(0.0, 3.0, (3, 4))), jnp.full((3, 4), 0.5)], -1)
-        rates = jnp.asarray(rng.uniform(1.0, 20.0, (3, 2, 1)))
-        raw = layout.raw([NORMAL.to_natural(usual), POISSON.to_natural(rates)])[member]
+        usual = np.stack([rng.normal(0.0, 3.0, (3, 4)), np.full((3, 4), 0.5)], -1)
+        rates = rng.uniform(1.0, 20.0, (3, 2, 1))
+        naturals = [*np.moveaxis(NORMAL.to_natural(usual), 1, 0), *np.moveaxis(POISSON.to_natural(rates), 1, 0)]
+        naturals = [one[member] for one in naturals]
     elif name == "factorization":
-        layout = Layout((NORMAL,) * 8, tuple(range(8)))
+        likelihoods = (NORMAL,) * 8
         product = rng.normal(size=(n, 2)) @ rng.normal(0.0, 1.5, (2, 8))
-        natural = jnp.stack([jnp.asarray(product), jnp.full((n, 8), -0.5)], -1)
-        raw = layout.raw([natural])
+        naturals = list(np.moveaxis(np.stack([product, np.full((n, 8), -0.5)], -1), 1, 0))
     else:
-        layout = Layout((NORMAL,) * 6, tuple(range(6)))
+        likelihoods = (NORMAL,) * 6
         z = rng.normal(size=(n, 1))
         mean = np.concatenate([np.sin(2 * z), z**2, np.abs(z), z, np.cos(z), np.tanh(3 * z)], axis=1)
-        usual = jnp.stack([jnp.asarray(mean), jnp.full((n, 6), 0.3)], -1)
-        raw = layout.raw([NORMAL.to_natural(usual)])
-    raw = raw.astype(jnp.float32)
-    parts = []
-    key = jax.random.key(1)
-    for group, natural in zip(layout.groups, layout.natural(raw), strict=True):
-        key, draw = jax.random.split(key)
-        parts.append(group.likelihood.sample(draw, natural))
-    targets = jnp.concatenate(parts, -1).astype(jnp.float32)
-    mask = jnp.asarray(rng.random(targets.shape) < 0.9)
-    inputs = jnp.where(mask, (targets - targets.mean(0)) / targets.std(0), 0.0)
-    return layout, Data(inputs, targets, mask), raw
+        naturals = list(np.moveaxis(NORMAL.to_natural(np.stack([mean, np.full((n, 6), 0.3)], -1)), 1, 0))
+    columns = tuple(range(len(likelihoods)))
+    layout = Layout(likelihoods, columns, columns)
+    raw = layout.flat(naturals).astype(np.float32)
+    drawn = [one.sample(rng, natural) for one, natural in zip(likelihoods, naturals, strict=True)]
+    targets = np.column_stack(drawn).astype(np.float32)
+    mask = rng.random(targets.shape) < 0.9
+    inputs = np.where(mask, (targets - targets.mean(0)) / targets.std(0), 0.0)
+    return layout, place(layout, inputs, targets, mask), raw
 
 
 @pytest.mark.slow
@@ -462,11 +554,11 @@ def generated(name: str) -> tuple[Layout, Data, jax.Array]:
 )
 def test_the_fit_comes_within_a_twentieth_of_a_nat_of_the_generating_model(name, model, epochs, rate):
     layout, data, truth = generated(name)
-    state = start(model, layout, data, jax.random.key(0), rate)
+    state = start(model, layout, data, 0, rate)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         state, _ = train(model, layout, data, state, epochs=epochs, batch_size=256)
-    fitted = model.predict(state.shared, state.local, None, layout, data)
+    fitted = model.predict(state.shared, state.local, None, wire(layout), data)
     assert mean_log_likelihood(layout, fitted, data) > mean_log_likelihood(layout, truth, data) - 0.05
 
 
@@ -475,11 +567,11 @@ def test_new_rows_are_inferred_with_the_shared_parameters_fixed(name):
     """Inferring the training rows anew explains them about as well as training them did."""
     layout, data, _ = generated(name)
     model = {"mixture": Mixture(6), "factorization": Factorization(2)}[name]
-    state = start(model, layout, data, jax.random.key(0), 3e-2)
+    state = start(model, layout, data, 0, 3e-2)
     state, _ = train(model, layout, data, state, epochs=60, batch_size=256)
-    local = jax.jit(partial(model.infer_local, layout=layout))(state.shared, jax.random.key(1), data=data)
+    local = jax.jit(model.infer_local)(state.shared, jax.random.key(1), wire(layout), data)
     trained, inferred = (
-        mean_log_likelihood(layout, model.predict(state.shared, one, None, layout, data), data)
+        mean_log_likelihood(layout, model.predict(state.shared, one, None, wire(layout), data), data)
         for one in (state.local, local)
     )
     assert inferred > trained - 0.05

@@ -13,6 +13,7 @@ from evenly import imputer as imputer_module
 from evenly.bins import make_bins
 from evenly.features import Part, mix_twins, quantile_part
 from evenly.files import read_tensors
+from evenly.models.masked import Masked
 from evenly.twins import BELIEFS, BLOCK, FARTHEST, N_TWINS, Belief, find_twins, remember, weigh
 
 RNG = np.random.default_rng
@@ -235,8 +236,8 @@ def test_both_ends_of_intervals_come_from_one_prediction(monkeypatch):
     imputer, calls = quick().fit(shown), []
     opened = imputer._open(shown)
     apart = [imputer._impute(opened, [partial(quantile_part, level=level)])[0] for level in (0.25, 0.75)]
-    for name in ("predict_natural", "find_twins"):
-        monkeypatch.setattr(imputer_module, name, counting(getattr(imputer_module, name), calls))
+    monkeypatch.setattr(imputer_module, "find_twins", counting(imputer_module.find_twins, calls))
+    monkeypatch.setattr(Masked, "predict_natural", counting(Masked.predict_natural, calls))
     ends = imputer.interval(shown, 0.5)
     assert sorted(calls) == ["find_twins", "predict_natural"]
     for end, values in zip(ends, apart, strict=True):

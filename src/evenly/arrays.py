@@ -28,6 +28,7 @@ class Namespace(Protocol):
     def log1p(self, x: Array) -> Array: ...
     def exp(self, x: Array) -> Array: ...
     def sqrt(self, x: Array) -> Array: ...
+    def softplus(self, x: Array) -> Array: ...
     def abs(self, x: Array) -> Array: ...
     def floor(self, x: Array) -> Array: ...
     def where(self, condition: Array, x: Any, y: Any) -> Array: ...
@@ -79,6 +80,7 @@ class _NumPy:
         # The log of 0 is -infinity, silently, as in JAX and PyTorch: the parameter of what never occurs.
         self.log, self.log1p = _quiet(np.log), _quiet(np.log1p)
         self.exp, self.sqrt = np.exp, np.sqrt
+        self.softplus = lambda x: np.logaddexp(x, 0.0)
         self.abs, self.floor, self.where = np.abs, np.floor, np.where
         self.zeros_like = np.zeros_like
         self.stack = lambda parts: np.stack(np.broadcast_arrays(*parts), axis=-1)
@@ -117,6 +119,7 @@ class _Jax:
 
         self.asarray = asarray
         self.log, self.log1p, self.exp, self.sqrt = jnp.log, jnp.log1p, jnp.exp, jnp.sqrt
+        self.softplus = jax.nn.softplus
         self.abs, self.floor, self.where = jnp.abs, jnp.floor, jnp.where
         self.zeros_like = jnp.zeros_like
         self.stack = lambda parts: jnp.stack(jnp.broadcast_arrays(*parts), axis=-1)
@@ -152,6 +155,7 @@ class _Torch:
 
         self.asarray = asarray
         self.log, self.log1p, self.exp, self.sqrt = torch.log, torch.log1p, torch.exp, torch.sqrt
+        self.softplus = torch.nn.functional.softplus
         self.abs, self.floor, self.where = torch.abs, torch.floor, torch.where
         self.zeros_like = torch.zeros_like
         self.stack = lambda parts: torch.stack(torch.broadcast_tensors(*parts), dim=-1)

@@ -15,8 +15,6 @@ N_QUANTILES = 32
 """Bins of equal shares of the cells."""
 N_WIDTHS = 16
 """Bins of equal width beside them: squared errors are made in the tails, where equal shares are coarse."""
-SIZES = (4, 8, 16, 32, 48, 64)
-"""Columns with about as many bins are computed together: their numbers are rounded up to these."""
 MODE_SHARE, ATOM = 0.3, 0.1
 """The probability of the run of bins that has the mode: of 1,000 normal values it is known to 0.15 spreads then, of as
 many exponential ones to 0.2. And the probability that a single value, the most probable one, needs to be the mode."""
@@ -53,11 +51,6 @@ class Bins:
     def _arrays(self) -> tuple[Floats, Floats, Floats, Floats]:
         low, high, mean, share = (np.asarray(part, np.float64) for part in (self.low, self.high, self.mean, self.share))
         return low, high, mean, share
-
-    @property
-    def padded(self) -> int:
-        """Number of classes of the categorical that stands for them."""
-        return next((size for size in SIZES if size >= len(self)), len(self))
 
     @cached_property
     def edges(self) -> Floats:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import sys
 from collections.abc import Callable
 from typing import Any, final
 
@@ -111,7 +110,6 @@ class CustomLikelihood(Likelihood):
     """What `define_likelihood` returns. Its usual parameters are the natural ones."""
 
     needs_unit = False
-    compiles = False
 
     def __init__(
         self,
@@ -193,10 +191,6 @@ class CustomLikelihood(Likelihood):
         return means
 
     def fit(self, mean_statistics: Array) -> Array:
-        jax = sys.modules.get("jax")
-        if jax and isinstance(mean_statistics, jax.core.Tracer):  # only the shape is asked for
-            inside = np.array([_inside(*bounds) for bounds in self.natural_bounds])
-            return namespace(mean_statistics).asarray(inside, mean_statistics) + 0.0 * mean_statistics
         target = to_numpy(mean_statistics)
         rows = [self._fit_one(row) for row in target.reshape(-1, target.shape[-1])]
         return namespace(mean_statistics).asarray(np.reshape(rows, target.shape), mean_statistics)

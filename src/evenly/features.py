@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from evenly.bins import Bins, make_bins
 from evenly.likelihoods import LOG_NORMAL, NORMAL, UNIT_NORMAL, Likelihood, get_likelihood
-from evenly.models.bbvi import Data, Layout
+from evenly.models.layout import Data, Layout
 from evenly.recover import draw_column, estimate_column, mix_numbers, quantile_column
 from evenly.scaler import FittedColumn
 from evenly.scaling import Outcome, Scaling
@@ -176,7 +176,7 @@ def lay_out(columns: Sequence[FittedColumn], parts: Sequence[Part]) -> Layout:
 
 def _families(fitted: FittedColumn, part: Part) -> list[Likelihood]:
     if part.bins is not None:
-        return [UNIT_NORMAL, get_likelihood("categorical", part.bins.padded)]
+        return [UNIT_NORMAL, get_likelihood("categorical", len(part.bins))]
     return [_modelled_as(one) for one in fitted.features]
 
 
@@ -184,9 +184,7 @@ def constant_naturals(fitted: FittedColumn, part: Part) -> list[Any]:
     """Return the natural parameters of each feature of a model that knows the column alone."""
     if part.bins is None:
         return [fit.natural for fit in fitted.fits]
-    shares = np.full(part.bins.padded, RARE)
-    shares[: len(part.bins)] = part.bins.share
-    return [np.zeros(1), np.log(shares)]
+    return [np.zeros(1), np.log(np.maximum(part.bins.share, RARE))]
 
 
 def balancing_weights(columns: Sequence[FittedColumn], parts: Sequence[Part]) -> Floats:
@@ -210,6 +208,7 @@ def balancing_weights(columns: Sequence[FittedColumn], parts: Sequence[Part]) ->
 
 
 def arrange(
+    layout: Layout,
     columns: Sequence[FittedColumn],
     parts: Sequence[Part],
     values: Sequence[Floats | None],
@@ -232,28 +231,25 @@ def arrange(
     """
     modelled = [(one, part, v) for one, part, v in zip(columns, parts, values, strict=True) if part.modelled]
     n_rows = next(len(v) for _, _, v in modelled if v is not None)
-    n_inputs = sum(len(part.centers) for _, part, _ in modelled) if with_inputs else 0
-    n_features = sum(len(part.fill) for _, part, _ in modelled)
-    inputs = np.zeros((n_rows, n_inputs), dtype)
-    targets, mask = np.empty((n_rows, n_features), dtype), np.empty((n_rows, n_features), bool)
+    data = layout.empty(n_rows, dtype, with_inputs=with_inputs)
     smallest, at, into = float(np.finfo(dtype).tiny), 0, 0
-    for fitted, part, own in modelled:
+    for column, (fitted, part, own) in enumerate(modelled):
         assert own is not None
         gone = np.isnan(own)
+        data.mask[:, column] = ~gone
         with np.errstate(over="ignore"):  # strange new rows: they are cut below
             scaled = _targets(fitted, part, own, seed, keys)
         for family, target, stand_in in zip(_families(fitted, part), scaled, part.fill, strict=True):
             # A positive value that single precision would round down to 0 has no density there.
             lowest = smallest if family.scalable and family.support.lower == 0.0 else -LARGEST_TARGET
-            targets[:, at] = np.clip(np.where(gone, stand_in, target), lowest, LARGEST_TARGET)
-            mask[:, at] = ~gone
+            data.targets[:, layout.places[at][0]] = np.clip(np.where(gone, stand_in, target), lowest, LARGEST_TARGET)
             at += 1
         if with_inputs:
             standard = standardize(encoder_inputs(fitted.column, own), part.centers, part.spreads)
             standard = np.clip(standard, -FARTHEST, FARTHEST)
-            inputs[:, into : into + len(part.centers)] = np.where(gone[:, None], 0.0, standard)
+            data.inputs[:, into : into + len(part.centers)] = np.where(gone[:, None], 0.0, standard)
             into += len(part.centers)
-    return Data(inputs, targets, mask)
+    return data
 
 
 # --- and back -----------------------------------------------------------------------------------------------------
@@ -281,7 +277,7 @@ def recover_part(
             usual |= {"probability": shares[..., 1]} if "probability" in usual else {"probabilities": shares}
         return usual
     normal, binned = naturals
-    likely = np.exp(binned - binned.max(-1, keepdims=True))[..., : len(part.bins)]
+    likely = np.exp(binned - binned.max(-1, keepdims=True))
     likely = likely / likely.sum(-1, keepdims=True)
     spread = normal[..., 0] / (part.scale * part.std)
     with np.errstate(over="ignore"):

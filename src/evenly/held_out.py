@@ -31,8 +31,8 @@ from evenly.joint import (
     speak,
 )
 from evenly.likelihoods import UNIT_NORMAL
-from evenly.models.bbvi import Data, History, Info, Layout, Model
-from evenly.models.fitting import Stream, Watched, held_out_log_likelihood, predict_natural
+from evenly.models.base import Fitted, History, Info, Model, Stream, Watched
+from evenly.models.layout import Data, Layout
 from evenly.scaler import FittedColumn
 from evenly.settling import FARTHEST_LOSS, FEWEST, believe, lean_all, settle
 from evenly.tables import Floats
@@ -45,8 +45,9 @@ SHARE, SMALL_SHARE, SMALL = 0.05, 0.1, 2_000
 """The share of a column's observed cells that is held out, and that of a table with few rows."""
 MOST = 2_000
 """Cells of a column held out at most: their mean error is known to some 2 % then."""
-CHUNK = 4096
-"""Rows that are looked at together, at most."""
+CHUNK = 1024
+"""Rows that are predicted together. Always as many, so that a row's prediction does not go by the rows around it, and
+that what is compiled for one table serves the others."""
 MOST_COMPARED = 4_096
 """Rows with held-out cells whose twins are looked for."""
 
@@ -65,7 +66,7 @@ class Learned(NamedTuple):
 
 
 def learn(
-    fit: Callable[..., tuple[Any, History, Watched]],
+    fit: Callable[..., Fitted],
     model: Model,
     layout: Layout,
     data: Data,
@@ -85,7 +86,7 @@ def learn(
     Parameters
     ----------
     fit : function
-        `fit_model` with all that is the same for every network.
+        The model's, with all that is the same for every network.
     columns, parts, values
         The table's columns, what is known of each, and their values or codes.
     told : function of (network, epoch, info), optional
@@ -137,7 +138,7 @@ class _Trained(NamedTuple):
 
 
 def _train(
-    fit: Callable[..., tuple[Any, History, Watched]],
+    fit: Callable[..., Fitted],
     model: Model,
     layout: Layout,
     data: Data,
@@ -149,11 +150,18 @@ def _train(
     """Train the i-th network; a function of its arguments alone, which may run on another machine."""
     judge, shown, held = None, data, None
     if model.hides:
-        held = hold_out(data.mask[:, layout.first_features], np.random.default_rng((seed, i)))
-        shown = data._replace(mask=data.mask & ~held[:, np.array(layout.columns)])
+        held = hold_out(data.mask[:, : layout.n_columns], np.random.default_rng((seed, i)))
+        shown = data._replace(mask=without(data.mask, held))
         judge = make_judge(model, layout, shown, held)
     with nullcontext() if feed is None else feed(i, held) as stream:
         return _Trained(held, *fit(data=shown, seed=seed + i, judge=judge, callback=told, stream=stream))
+
+
+def without(mask: Flags, held: Flags) -> Flags:
+    """Return the mask of a table's arrays, which may have more columns, without held-out cells."""
+    shown = mask.copy()
+    shown[:, : held.shape[1]] &= ~held
+    return shown
 
 
 def remember_table(
@@ -185,13 +193,12 @@ class Predicted(NamedTuple):
 
 def _predict_held(model: Model, layout: Layout, data: Data, held: Flags, shared: Any) -> list[Predicted]:
     """Predict the cells that a network did not see, feature by feature."""
-    own = np.array(layout.columns)
-    found: list[list[Predicted]] = [[] for _ in own]
-    for where, padded in _chunks(np.flatnonzero(held.any(1))):
+    found: list[list[Predicted]] = [[] for _ in layout.columns]
+    for where, padded in chunks(np.flatnonzero(held.any(1))):
         some = data.rows(padded)
-        some = some._replace(mask=some.mask & ~held[padded][:, own])
-        for f, natural in enumerate(predict_natural(model, layout, shared, some)):
-            mine = held[where, own[f]]
+        some = some._replace(mask=without(some.mask, held[padded]))
+        for f, natural in enumerate(model.predict_natural(layout, shared, some)):
+            mine = held[where, layout.columns[f]]
             found[f].append(Predicted(where[mine], np.asarray(natural[: len(where)][mine], np.float64)))
     return [_together(of_feature) for of_feature in found]
 
@@ -338,12 +345,11 @@ def hold_out(observed: Flags, rng: np.random.Generator, *, share: float | None =
     return held
 
 
-def _chunks(rows: npt.NDArray[np.intp]) -> Iterator[tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]]:
-    """Go through rows; also padded to a power of 2, so that what is compiled for one network serves the others."""
-    size = min(CHUNK, 1 << max(0, len(rows) - 1).bit_length())
-    for start in range(0, len(rows), size):
-        where = rows[start : start + size]
-        yield where, np.concatenate([where, np.repeat(where[:1], size - len(where))])
+def chunks(rows: npt.NDArray[np.intp]) -> Iterator[tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]]:
+    """Go through rows, some at a time: also filled up to `CHUNK` by the first of them."""
+    for start in range(0, len(rows), CHUNK):
+        where = rows[start : start + CHUNK]
+        yield where, np.concatenate([where, np.repeat(where[:1], CHUNK - len(where))])
 
 
 def make_judge(model: Model, layout: Layout, data: Data, held: Flags) -> Callable[[Any], float] | None:
@@ -352,23 +358,26 @@ def make_judge(model: Model, layout: Layout, data: Data, held: Flags) -> Callabl
     None if there are none. The model's data must not show them. Of a number only the squared error counts: bins grow
     too sure of themselves before its mean is learned, which `settle` undoes.
     """
-    again = [layout.columns[f] == layout.columns[f - 1] for f in range(layout.n_features)]
-    after = [
-        f > 0 and again[f] and layout.likelihoods[f - 1].name == UNIT_NORMAL.name for f in range(layout.n_features)
-    ]
     rows = np.flatnonzero(held.any(1))
     if not len(rows):
         return None
-    parts = []
-    for where, padded in _chunks(rows):
-        mine = held[padded][:, np.array(layout.columns)]
-        mine[len(where) :] = False  # the padding counts for nothing
-        mine[:, np.array(after)] = False
-        parts.append((data.rows(padded), mine))
+    parts = [(where, data.rows(padded)) for where, padded in chunks(rows)]
+    scored = [
+        f
+        for f in range(layout.n_features)
+        if not (f and layout.columns[f] == layout.columns[f - 1] and layout.likelihoods[f - 1] is UNIT_NORMAL)
+    ]
     counts = np.maximum(held.sum(0), 1)
 
     def judge(shared: Any) -> float:
-        found = sum(np.asarray(held_out_log_likelihood(model, layout, shared, some, mine)) for some, mine in parts)
+        found = np.zeros(layout.n_columns)
+        for where, some in parts:
+            naturals = model.predict_natural(layout, shared, some)
+            for f in scored:
+                mine = np.flatnonzero(held[where, layout.columns[f]])
+                natural = np.asarray(naturals[f][mine], np.float64)
+                cells = layout.likelihoods[f].log_density(layout.target(some, f)[mine].astype(np.float64), natural)
+                found[layout.columns[f]] += cells.sum()
         score = float(np.mean(found / counts))
         return score if np.isfinite(score) else -np.inf
 

@@ -40,14 +40,14 @@ from evenly.features import (
 )
 from evenly.files import read_tensors, readable, saved_path, write_tensors
 from evenly.formats import write_parts
-from evenly.held_out import count_held, learn, modelled_values, remember_table
+from evenly.held_out import CHUNK, chunks, count_held, learn, modelled_values, remember_table
 from evenly.joint import Joint, Usual, place_cells, speak
 from evenly.lazy import open_lazy
 from evenly.likelihoods import NORMAL, Likelihood
 from evenly.metrics import log_likelihood
 from evenly.models import MODELS
-from evenly.models.bbvi import Info, Layout, Model
-from evenly.models.fitting import constant_log_likelihood, fit_model, flatten, predict_natural, unflatten
+from evenly.models.base import Info, Model, flatten, unflatten
+from evenly.models.layout import Layout
 from evenly.parquet import open_parquet
 from evenly.scaler import FittedColumn, LipschitzScaler, check_width, left_out, pass_through, plain_settings
 from evenly.scaling import get_method
@@ -59,8 +59,6 @@ from evenly.twins import Memory, Twins, find_twins
 Auto = Literal["auto"]
 Flags = npt.NDArray[np.bool_]
 ESTIMATES = ("mean", "median", "mode")
-CHUNK = 4096
-"""Rows predicted at once. Always as many, so that a row's imputation does not go by the rows around it."""
 FEWEST_DRAWS, MOST_DRAWS = 100, 1_000
 """Draws behind an interval of a model with variables of rows."""
 BEYOND = 2
@@ -282,6 +280,8 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
             )
         layout = lay_out(columns, parts)
         modelled = [j for j, part in enumerate(parts) if part.modelled]
+        if modelled:
+            layout = layout.in_class(source.n_rows, by_cell=kind.by_cell)
         names = tuple(columns[j].column.name for j in modelled)
         given = {name: getattr(self, name) for name in ("latent_size", "n_clusters", "hidden_size")}
         sizes = {name: int(size) for name, size in given.items() if size != "auto"}
@@ -291,13 +291,13 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
         elbo, gained, baseline = np.zeros(0), np.zeros((0, len(modelled))), np.zeros(len(modelled))
         if modelled:
             reads = model.reads_inputs
-            data = arrange(columns, parts, values, seed=scaler.seed_, with_inputs=reads, keys=rows)
+            data = arrange(layout, columns, parts, values, seed=scaler.seed_, with_inputs=reads, keys=rows)
             observed = np.array([parts[j].observed for j in modelled])
             units = np.array([parts[j].log_jacobian for j in modelled])
             naturals = [one for j in modelled for one in constant_naturals(columns[j], parts[j])]
-            baseline = constant_log_likelihood(layout, naturals, data) / observed + units
+            baseline = layout.log_likelihood(naturals, data).mean(0) / observed + units
             # Epochs tell of the cells that are trained on: those that are held out do not count.
-            held = count_held(data.mask[:, layout.first_features]) if model.hides else 0
+            held = count_held(data.mask[:, : layout.n_columns]) if model.hides else 0
             shown = (np.array([columns[j].statistics.n for j in modelled]) - held) / source.n_rows
             size = auto_batch_size(source.n_rows, kind.by_cell) if self.batch_size == "auto" else int(self.batch_size)
             epochs = self.epochs
@@ -305,7 +305,7 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
                 epochs = auto_epochs(source.n_rows, size, paper, kind.by_cell, source.files is not None)
             n_networks = self.n_networks
             if n_networks == "auto":
-                n_networks = auto_networks(source.n_rows) if kind.by_cell else 1
+                n_networks = auto_networks(source.n_rows) if kind.by_cell and kind.trains else 1
             feed = None
             if source.files is not None and rows is not None:
                 size = min(size, source.n_rows)
@@ -315,8 +315,7 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
                 self.verbose, int(epochs), int(n_networks), names, lambda ll: ll / shown + units - baseline
             ) as callback:
                 fit = partial(
-                    fit_model,
-                    model,
+                    model.fit,
                     layout,
                     learning_rate=rate,
                     epochs=int(epochs),
@@ -341,7 +340,7 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
             networks, parts, history, watched, joint, memory = learned
             elbo, gained = history.elbo, history.log_likelihood.reshape(-1, len(modelled)) / shown + units
         self._become(scaler, model, parts, layout, networks, joint, memory)
-        self._watched = watched
+        self._watched, self._n_rows = watched, source.n_rows
         self.history_: dict[str, Any] = {
             "elbo": elbo,
             "log_likelihood": {name: gained[:, i] for i, name in enumerate(names)},
@@ -599,11 +598,10 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
 
         Where only some cells are `wanted`, all rows x modelled columns, each column's parameters are those of its own.
         """
-        for start in range(0, len(rows) if self._modelled else 0, CHUNK):
-            where = rows[start : start + CHUNK]
-            padded = np.concatenate([where, np.repeat(where[:1], CHUNK - len(where))])
+        for start, (where, padded) in enumerate(chunks(rows if self._modelled else rows[:0])):
             some = [None if own is None else own[padded] for own in opened.values]
-            data = arrange(self._columns, self._parts, some, seed=None, with_inputs=self._model.reads_inputs)
+            reads = self._model.reads_inputs
+            data = arrange(self._layout, self._columns, self._parts, some, seed=None, with_inputs=reads)
             # What is averaged over draws must be the row's own: all rows draw alike.
             n_draws = 0 if self._model.by_cell else int(self.n_draws)
             seeds: list[tuple[int, ...] | None] = [(self.seed_, i) for i in range(n_draws)] or [None]
@@ -623,7 +621,7 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
                 }
             for shared, seed in product(networks or self._networks, seeds):
                 alike = seed is not None and draw is None
-                naturals = iter(predict_natural(self._model, self._layout, shared, data, seed, alike=alike))
+                naturals = iter(self._model.predict_natural(self._layout, shared, data, seed, alike=alike))
                 for j in self._modelled:
                     own = [np.asarray(next(naturals)[: len(where)][mine[j]], np.float64) for _ in self._parts[j].fill]
                     found[j].append(recover_part(self._columns[j], self._parts[j], own, said.get(j)))
@@ -721,7 +719,7 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
         names, elbo = list(self.baseline_), np.asarray(self.history_["elbo"], np.float64)
         curves = np.array([self.history_["log_likelihood"][name] for name in names]).reshape(len(names), len(elbo))
         tensors = {
-            f"network{i}{name}": array for i, one in enumerate(self._networks) for name, array in flatten(one).items()
+            f"network{i}/{name}": array for i, one in enumerate(self._networks) for name, array in flatten(one).items()
         }
         tensors |= {"elbo": elbo, "log_likelihood": curves}
         if self._joint is not None:
@@ -734,6 +732,7 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
             "settings": plain_settings(self),
             "model": asdict(self._model),  # type: ignore[call-overload]  # every model is a dataclass
             "n_networks": len(self._networks),
+            "n_rows": self._n_rows,
             "parts": [asdict(part) for part in self._parts],
             "baseline": self.baseline_,
             "scaler": self.scaler_.to_plain(),
@@ -768,11 +767,12 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
             parts = [Part.from_plain(one) for one in content["parts"]]
             layout = lay_out(scaler.columns_, parts)
             model = MODELS[imputer.model_name](**content["model"])
-            n_inputs = sum(len(part.centers) for part in parts) if model.reads_inputs else 0
+            if any(part.modelled for part in parts):
+                layout = layout.in_class(content["n_rows"], by_cell=model.by_cell)
             networks = []
-            for start in (f"network{i}[" for i in range(content["n_networks"])):
-                mine = {name[len(start) - 1 :]: one for name, one in tensors.items() if name.startswith(start)}
-                networks.append(unflatten(model, layout, n_inputs, mine))
+            for start in (f"network{i}/" for i in range(content["n_networks"])):
+                mine = {name.removeprefix(start): one for name, one in tensors.items() if name.startswith(start)}
+                networks.append(unflatten(mine))
             joint = Joint(*(tensors[f"joint_{name}"] for name in Joint._fields)) if "joint_mean" in tensors else None
             memory = None
             if "memory" in tensors:
@@ -780,6 +780,7 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
                 values = [next(columns) if part.modelled else None for part in parts]
                 memory = remember_table(scaler.columns_, parts, values, np.random.default_rng(0))
             imputer._become(scaler, model, parts, layout, networks, joint, memory)
+            imputer._n_rows = content["n_rows"]
             curves = dict(zip(content["baseline"], tensors["log_likelihood"], strict=True))
             imputer.history_ = {"elbo": tensors["elbo"], "log_likelihood": curves}
             imputer.baseline_ = content["baseline"]

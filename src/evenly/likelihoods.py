@@ -102,8 +102,6 @@ class Likelihood(ABC):
         Whether `fit_terms` returns the parameters of x / unit (families scaled by multiplication).
     in_logs : bool
         Whether scaling raises x to a power, so that the methods std, max and iqr look at log x.
-    compiles : bool
-        Whether `fit` may run inside a function that JAX compiles; what is fitted by iteration outside of JAX may not.
     """
 
     name: str
@@ -113,7 +111,6 @@ class Likelihood(ABC):
     scalable: bool = True
     needs_unit: bool = True
     in_logs: bool = False
-    compiles: bool = True
 
     def __repr__(self) -> str:
         return f"<likelihood {self.name}>"

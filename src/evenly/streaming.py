@@ -17,8 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from evenly.features import Part, arrange
-from evenly.models.bbvi import Data, Layout
-from evenly.models.fitting import Stream
+from evenly.models.base import Stream
+from evenly.models.layout import Data, Layout
 from evenly.parquet import Parquet, Piece, open_parquet
 from evenly.scaler import FittedColumn
 from evenly.tables import Floats, TableColumn, as_column, open_table
@@ -203,11 +203,12 @@ class Feed:
     def _arrange(self, piece: Piece, held: Flags | None) -> Data:
         values = encode_piece(self.columns, piece.frame)
         keys = np.arange(piece.first, piece.first + len(piece.frame))
-        data = arrange(self.columns, self.parts, values, seed=self.noise, with_inputs=self.with_inputs, keys=keys)
+        data = arrange(
+            self.layout, self.columns, self.parts, values, seed=self.noise, with_inputs=self.with_inputs, keys=keys
+        )
         if held is not None:
             low, high = np.searchsorted(self.sampled, [piece.first, piece.first + len(piece.frame)])
-            shown = ~held[low:high][:, np.array(self.layout.columns)]
-            data.mask[self.sampled[low:high] - piece.first] &= shown
+            data.mask[self.sampled[low:high] - piece.first, : self.layout.n_columns] &= ~held[low:high]
         return data
 
 

@@ -9,20 +9,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+import numpy.typing as npt
 import optax
 
 from evenly.likelihoods import Likelihood
-from evenly.models.bbvi import Data, Layout, Model, Terms, constrain, normal_kl
+from evenly.models.bbvi import Start, Terms, Trained, draw_parameters, normal_kl, padded
+from evenly.models.layout import Data, Layout, constrain
+from evenly.models.wiring import Wiring, wire
 
 
 @dataclass(frozen=True)
-class Factorization(Model):
+class Factorization(Trained):
     """The paper's matrix factorization with `latent_size` factors."""
 
     latent_size: int = 6
@@ -35,48 +37,44 @@ class Factorization(Model):
         """Half as many factors as columns."""
         return cls(sizes.get("latent_size", max(1, n_columns // 2)))
 
-    def init(self, key: jax.Array, layout: Layout, data: Data) -> tuple[Any, Any]:
-        rows, factors = jax.random.split(key)
-        dtype, n_rows = data.targets.dtype, data.targets.shape[0]
-        followed = _followed(layout)
-        shape = (self.latent_size, len(followed))
+    def init(self, rng: np.random.Generator, layout: Layout, data: Data) -> Start:
+        dtype, n_rows = data.targets.dtype, len(data.mask)
+        factors = 0.1 * rng.standard_normal((layout.n_parameters, self.latent_size)).T
+        shape = (self.latent_size, layout.n_raw)
         shared = {
-            "mean": 0.1 * jax.random.normal(factors, shape, dtype),
-            "rho": jnp.full(shape, -3.0, dtype),
-            "others": layout.raw(_starts(layout, data))[_others(layout)].astype(dtype),
-            "row_rho": jnp.full((self.latent_size,), -1.0, dtype),
+            "mean": (padded(factors, 1, layout.n_raw, layout.parameters) * wire(layout).followed).astype(dtype),
+            "rho": np.full(shape, -3.0, dtype),
+            "others": layout.flat(_starts(layout, data)).astype(dtype),
+            "row_rho": np.full((self.latent_size,), -1.0, dtype),
         }
-        return shared, {"mean": jax.random.normal(rows, (n_rows, self.latent_size), dtype)}
+        return Start(shared, {"mean": rng.standard_normal((n_rows, self.latent_size)).astype(dtype)}, {})
 
-    @staticmethod
-    def _raw(layout: Layout, product: jax.Array, others: jax.Array) -> jax.Array:
-        raw = jnp.zeros((*product.shape[:-1], layout.n_parameters), product.dtype)
-        return raw.at[..., _followed(layout)].set(product).at[..., _others(layout)].set(others)
-
-    def terms(self, shared: Any, local: Any, key: jax.Array, layout: Layout, data: Data, epoch: jax.Array) -> Terms:
+    def terms(self, shared: Any, local: Any, key: jax.Array, wiring: Wiring, data: Data, epoch: jax.Array) -> Terms:
         rows, factors = jax.random.split(key)
         std, row_std = jax.nn.softplus(shared["rho"]), jax.nn.softplus(shared["row_rho"])
         z = local["mean"] + row_std * jax.random.normal(rows, local["mean"].shape, row_std.dtype)
-        beta = shared["mean"] + std * jax.random.normal(factors, std.shape, std.dtype)
-        seen = layout.log_likelihood(self._raw(layout, z @ beta, shared["others"]), data.targets, data.mask)
+        beta = shared["mean"] + std * draw_parameters(factors, wiring, self.latent_size, std.dtype)
+        raw = jnp.where(wiring.followed, z @ beta, shared["others"])
+        seen = wiring.log_likelihood(raw, data.targets, data.mask)
         local_kl = normal_kl(local["mean"], row_std).sum(-1)
-        return Terms(seen, local_kl, normal_kl(shared["mean"], std).sum())
+        return Terms(seen, local_kl, jnp.where(wiring.followed, normal_kl(shared["mean"], std), 0.0).sum())
 
-    def predict(self, shared: Any, local: Any, key: jax.Array | None, layout: Layout, data: Data) -> jax.Array:
+    def predict(self, shared: Any, local: Any, key: jax.Array | None, wiring: Wiring, data: Data) -> jax.Array:
         z, beta = local["mean"], shared["mean"]
         if key is not None:
             rows, factors = jax.random.split(key)
             z = z + jax.nn.softplus(shared["row_rho"]) * jax.random.normal(rows, z.shape, z.dtype)
-            beta = beta + jax.nn.softplus(shared["rho"]) * jax.random.normal(factors, beta.shape, beta.dtype)
-        return self._raw(layout, z @ beta, shared["others"])
+            drawn = draw_parameters(factors, wiring, self.latent_size, beta.dtype)
+            beta = beta + jax.nn.softplus(shared["rho"]) * drawn
+        return jnp.where(wiring.followed, z @ beta, shared["others"])
 
-    def infer_local(self, shared: Any, key: jax.Array, layout: Layout, data: Data) -> Any:
+    def infer_local(self, shared: Any, key: jax.Array, wiring: Wiring, data: Data) -> Any:
         """Climb the rows' part of the ELBO at the mean factors, by Adam from 0."""
         adam = optax.adam(0.1)
 
         def loss(local: Any) -> jax.Array:
-            raw = self.predict(shared, local, None, layout, data)
-            seen = layout.cell_log_likelihood(raw, data.targets, data.mask).sum()
+            raw = self.predict(shared, local, None, wiring, data)
+            seen = wiring.cell_log_likelihood(raw, data.targets, data.mask).sum()
             return jnp.asarray(0.5 * (local["mean"] ** 2).sum() - seen)
 
         def climb(carry: Any, _: None) -> tuple[Any, None]:
@@ -89,24 +87,8 @@ class Factorization(Model):
         return local
 
 
-@cache
-def _followed(layout: Layout) -> np.ndarray:
-    """Places, in the flat vector of parameters, of those that follow the rows, in the order of the groups."""
-    places = []
-    for group in layout.groups:
-        size = len(group.likelihood.natural_bounds)
-        at = group.start + np.arange(len(group.features) * size).reshape(-1, size)
-        places.append((at if group.likelihood.name == "categorical" else at[:, :1]).ravel())
-    return np.concatenate(places)
-
-
-@cache
-def _others(layout: Layout) -> np.ndarray:
-    return np.setdiff1d(np.arange(layout.n_parameters), _followed(layout))
-
-
-def _starts(layout: Layout, data: Data) -> list[jax.Array]:
-    """Return natural parameters, by group, to start from: raw products of 0, and the second parameter at its best.
+def _starts(layout: Layout, data: Data) -> list[npt.NDArray[Any]]:
+    """Return natural parameters, by feature, to start from: raw products of 0, and the second parameter at its best.
 
     The product of the factors starts near 0, wherever the column is. A second parameter at the maximum likelihood of
     the column alone would not go with that: of gamma(0.7, b) with the column's b the mean is some hundredth of the
@@ -114,33 +96,30 @@ def _starts(layout: Layout, data: Data) -> list[jax.Array]:
     statistic right: a gamma starts at the column's mean, a normal with its mean square.
     """
     starts = []
-    for group in layout.groups:
-        x, seen = data.targets[:, group.features], data.mask[:, group.features, None]
-        statistics = jnp.where(seen, group.likelihood.statistics(x), 0.0)
-        mean = statistics.sum(0) / jnp.maximum(seen.sum(0), 1)
-        natural = constrain(group.likelihood, jnp.zeros_like(mean))
-        bounds = group.likelihood.natural_bounds
-        if group.likelihood.name != "categorical" and len(bounds) == 2 and bounds[1] != (-np.inf, np.inf):
-            natural = _best_second(group.likelihood, natural[:, 0], mean[:, 1])
+    for f, one in enumerate(layout.likelihoods):
+        natural = constrain(one, np.zeros(len(one.natural_bounds)))
+        bounds = one.natural_bounds
+        if one.name != "categorical" and len(bounds) == 2 and bounds[1] != (-np.inf, np.inf):
+            mean, _ = layout.mean_statistics(data, f)
+            natural = _best_second(one, natural[:1], mean[1:2])[0]
         starts.append(natural)
     return starts
 
 
-def _best_second(likelihood: Likelihood, first: jax.Array, statistic: jax.Array) -> jax.Array:
+def _best_second(
+    likelihood: Likelihood, first: npt.NDArray[Any], statistic: npt.NDArray[Any]
+) -> npt.NDArray[np.float64]:
     """Find the second natural parameter whose mean statistic is this, by halving an interval of log-distances."""
     low, high = likelihood.natural_bounds[1]
 
-    def natural(log_distance: jax.Array) -> jax.Array:
-        second = low + jnp.exp(log_distance) if low > -np.inf else high - jnp.exp(log_distance)
-        return jnp.stack([first, second], -1)
+    def natural(log_distance: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        second = low + np.exp(log_distance) if low > -np.inf else high - np.exp(log_distance)
+        return np.stack([first, second], -1)
 
-    def halve(_: int, ends: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
-        near, far = ends
+    near, far = np.full_like(first, -30.0), np.full_like(first, 30.0)
+    for _ in range(40):
         middle = (near + far) / 2
         # The mean of a statistic grows with its own parameter.
-        beyond = (likelihood.mean_statistics(natural(middle))[:, 1] > statistic) == (low > -np.inf)
-        return jnp.where(beyond, near, middle), jnp.where(beyond, middle, far)
-
-    ends = (jnp.full_like(first, -30.0), jnp.full_like(first, 30.0))
-    near, far = jax.lax.fori_loop(0, 40, halve, ends)
+        beyond = (np.asarray(likelihood.mean_statistics(natural(middle)))[:, 1] > statistic) == (low > -np.inf)
+        near, far = np.where(beyond, near, middle), np.where(beyond, middle, far)
     return natural((near + far) / 2)

@@ -13,8 +13,11 @@ from typing import Any, ClassVar
 import jax
 import jax.numpy as jnp
 import numpy as np
+import numpy.typing as npt
 
-from evenly.models.bbvi import Data, Layout, Model, Terms, constant_raw, hide_cells
+from evenly.models.bbvi import Start, Terms, Trained, dense, hide_cells, linear, padded
+from evenly.models.layout import Data, Layout, size_class
+from evenly.models.wiring import Wiring
 
 FARTHEST = 5.0
 """Standardized numbers are cut here, beside their place among the knots, which says the rest."""
@@ -22,10 +25,12 @@ LEAST_GAP = 1e-6
 """Knots that coincide, at a value that is frequent, make a step."""
 WARM_UP = 0.03
 """Share of the steps in which the learning rate rises."""
+LEAST_UNITS = 64
+"""The smallest size class of the first layer."""
 
 
 @dataclass(frozen=True)
-class Masked(Model):
+class Masked(Trained):
     """Residual blocks of two layers; numbers come in by their places between quantiles (piecewise linear)."""
 
     hidden_size: int = 256
@@ -46,92 +51,109 @@ class Masked(Model):
         few = n_rows < 2_000
         return cls(sizes.get("hidden_size", 128 if few else 256), dropout_percent=20 if few else 0)
 
-    def schedule(self, progress: jax.Array) -> jax.Array:
+    def schedule(self, progress: Any) -> Any:
         """Rise in a straight line, then fall to 1 % along a cosine."""
-        fall = 0.01 + 0.99 * 0.5 * (1.0 + jnp.cos(np.pi * (progress - WARM_UP) / (1.0 - WARM_UP)))
-        return jnp.where(progress < WARM_UP, progress / WARM_UP, fall)
+        xp: Any = np if isinstance(progress, float) else jnp
+        fall = 0.01 + 0.99 * 0.5 * (1.0 + xp.cos(np.pi * (progress - WARM_UP) / (1.0 - WARM_UP)))
+        return xp.where(progress < WARM_UP, progress / WARM_UP, fall)
 
-    def init(self, key: jax.Array, layout: Layout, data: Data) -> tuple[Any, Any]:
-        hidden, n_inputs = self.hidden_size, len(layout.inputs)
-        numbers = np.array(layout.numbers, np.int32)
-        seen = data.mask[:, layout.first_features][:, np.array(layout.inputs, np.int32)]
-        known = jnp.where(seen, data.inputs, jnp.nan)
-        ends = jnp.nan_to_num(jnp.stack([jnp.nanmin(known, 0), jnp.nanmax(known, 0)]))
-        levels = jnp.linspace(0.0, 1.0, self.n_knots + 1)
-        knots = jnp.nan_to_num(jnp.nanquantile(known[:, numbers], levels, axis=0)).T
-        width = n_inputs + len(numbers) * self.n_knots + layout.n_columns
-        keys = iter(jax.random.split(key, 2 * self.n_blocks + 2))
-        dtype = data.inputs.dtype
-        shared: dict[str, Any] = {
-            "ends": ends,
-            "knots": knots,
-            "first": _layer(next(keys), width, hidden, 1.0, dtype),
-            "blocks": [
-                {
-                    "norm": _norm(hidden, dtype),
-                    "up": _layer(next(keys), hidden, hidden, 2.0, dtype),
-                    "down": _layer(next(keys), hidden, hidden, 0.1, dtype),
-                }
-                for _ in range(self.n_blocks)
-            ],
-            "norm": _norm(hidden, dtype),
-            "last": _layer(next(keys), hidden, layout.n_parameters, 0.01, dtype),
+    def init(self, rng: np.random.Generator, layout: Layout, data: Data) -> Start:
+        hidden, dtype = self.hidden_size, data.targets.dtype
+        units = [unit for i in range(len(layout.inputs)) for unit in self._units(layout, data, i)]
+        # A unit of each column says whether it is visible: whatever the input, it is cut to 1.
+        units += [(0, column, 0.0, 1.0, 1.0, 1.0) for column in range(layout.n_columns)]
+        width = size_class(len(units), LEAST_UNITS, layout.sizes.per_octave)
+        names = ("source", "owner", "low", "gap", "least", "most")
+        of_units = {
+            name: padded(np.array(part, np.int32 if name in ("source", "owner") else dtype), 0, width)
+            for name, part in zip(names, zip(*units, strict=True), strict=True)
         }
-        shared["last"]["bias"] = constant_raw(layout, data.targets, data.mask).astype(dtype)
-        return shared, {}
+        of_units["gap"] = np.where(of_units["gap"] > 0.0, of_units["gap"], 1.0).astype(dtype)
+        first = dense(rng, len(units), hidden, 1.0, dtype)
+        blocks: dict[str, Any] = {}
+        for i in range(self.n_blocks):
+            blocks[str(i)] = {
+                "norm": _norm(hidden, dtype),
+                "up": dense(rng, hidden, hidden, 2.0, dtype),
+                "down": dense(rng, hidden, hidden, 0.1, dtype),
+            }
+        last = dense(rng, hidden, layout.n_parameters, 0.01, dtype)
+        shared = {
+            "first": {"weight": padded(first["weight"], 0, width), "bias": first["bias"]},
+            "blocks": blocks,
+            "norm": _norm(hidden, dtype),
+            "last": {
+                "weight": padded(last["weight"], 1, layout.n_raw, layout.parameters),
+                "bias": layout.constant(data).astype(dtype),
+            },
+        }
+        return Start(shared, {}, {"units": of_units})
 
-    def _encode(self, shared: Any, layout: Layout, inputs: jax.Array, visible: jax.Array) -> jax.Array:
-        numbers = np.array(layout.numbers, np.int32)
-        columns = np.array(layout.inputs, np.int32)
-        low, high = jax.lax.stop_gradient(shared["ends"])
-        knots = jax.lax.stop_gradient(shared["knots"])
-        plain = (inputs - low) / jnp.maximum(high - low, LEAST_GAP)
-        plain = plain.at[:, numbers].set(jnp.clip(inputs[:, numbers], -FARTHEST, FARTHEST))
-        gaps = jnp.maximum(jnp.diff(knots), LEAST_GAP)
-        placed = jnp.clip((inputs[:, numbers, None] - knots[:, :-1]) / gaps, 0.0, 1.0)
-        shown = visible.astype(inputs.dtype)
-        placed = placed * shown[:, columns[numbers], None]
-        return jnp.concatenate([plain * shown[:, columns], placed.reshape(len(inputs), -1), shown], axis=1)
+    def _units(self, layout: Layout, data: Data, i: int) -> list[tuple[int, int, float, float, float, float]]:
+        """Return what the first layer sees of an input: its place, its column, and how it is moved, divided and cut."""
+        column = layout.inputs[i]
+        seen = np.asarray(data.inputs[data.mask[:, column], i])
+        if not len(seen):
+            return []
+        if i not in layout.numbers:
+            low, high = float(seen.min()), float(seen.max())
+            return [(i, column, low, max(high - low, LEAST_GAP), -np.inf, np.inf)]
+        knots = np.quantile(seen, np.linspace(0.0, 1.0, self.n_knots + 1))
+        pieces = _distinct(knots[:-1], np.maximum(np.diff(knots), LEAST_GAP), seen)
+        return [
+            (i, column, 0.0, 1.0, -FARTHEST, FARTHEST),
+            *((i, column, float(low), float(gap), 0.0, 1.0) for low, gap in pieces),
+        ]
 
-    def _raw(self, shared: Any, layout: Layout, inputs: jax.Array, visible: jax.Array, key: Any = None) -> jax.Array:
-        h = _linear(shared["first"], self._encode(shared, layout, inputs, visible))
-        for i, block in enumerate(shared["blocks"]):
-            z = jax.nn.relu(_linear(block["up"], _normalize(block["norm"], h)))
+    def _encode(self, shared: Any, inputs: jax.Array, visible: jax.Array) -> jax.Array:
+        units = shared["units"]
+        moved = (inputs[:, units["source"]] - units["low"]) / units["gap"]
+        return jnp.where(visible[:, units["owner"]], jnp.clip(moved, units["least"], units["most"]), 0.0)
+
+    def _raw(self, shared: Any, inputs: jax.Array, visible: jax.Array, key: Any = None) -> jax.Array:
+        h = linear(shared["first"], self._encode(shared, inputs, visible))
+        for i in range(self.n_blocks):
+            block = shared["blocks"][str(i)]
+            z = jax.nn.relu(linear(block["up"], _normalize(block["norm"], h)))
             if key is not None and self.dropout_percent:
                 keep = 1.0 - self.dropout_percent / 100
                 z = z * jax.random.bernoulli(jax.random.fold_in(key, i), keep, z.shape) / keep
-            h = h + _linear(block["down"], z)
-        return _linear(shared["last"], jax.nn.relu(_normalize(shared["norm"], h)))
+            h = h + linear(block["down"], z)
+        return linear(shared["last"], jax.nn.relu(_normalize(shared["norm"], h)))
 
-    def terms(self, shared: Any, local: Any, key: jax.Array, layout: Layout, data: Data, epoch: jax.Array) -> Terms:
+    def terms(self, shared: Any, local: Any, key: jax.Array, wiring: Wiring, data: Data, epoch: jax.Array) -> Terms:
         hiding, dropping = jax.random.split(key)
-        visible, hidden, weight = hide_cells(hiding, layout, data.mask)
-        raw = self._raw(shared, layout, data.inputs, visible, dropping)
-        found = weight * layout.log_likelihood(raw, data.targets, hidden)
+        visible, hidden, weight = hide_cells(hiding, data.mask)
+        raw = self._raw(shared, data.inputs, visible, dropping)
+        found = weight * wiring.log_likelihood(raw, data.targets, hidden)
         return Terms(found, jnp.zeros(len(found), found.dtype), jnp.zeros((), found.dtype))
 
-    def predict(self, shared: Any, local: Any, key: jax.Array | None, layout: Layout, data: Data) -> jax.Array:
+    def predict(self, shared: Any, local: Any, key: jax.Array | None, wiring: Wiring, data: Data) -> jax.Array:
         """Return raw parameters of every cell; of an observed one, from itself too. There is no variable to draw."""
-        return self._raw(shared, layout, data.inputs, data.mask[:, layout.first_features])
+        return self._raw(shared, data.inputs, data.mask)
 
-    def infer_local(self, shared: Any, key: jax.Array, layout: Layout, data: Data) -> Any:
+    def infer_local(self, shared: Any, key: jax.Array, wiring: Wiring, data: Data) -> Any:
         """Nothing to infer: a row has no variables."""
         return {}
 
 
-def _layer(key: jax.Array, n_in: int, n_out: int, gain: float, dtype: Any) -> dict[str, jax.Array]:
-    weight = jax.random.normal(key, (n_in, n_out), dtype) * np.sqrt(gain / n_in)
-    return {"weight": weight, "bias": jnp.zeros(n_out, dtype)}
+def _distinct(
+    lows: npt.NDArray[Any], gaps: npt.NDArray[Any], seen: npt.NDArray[Any]
+) -> list[tuple[np.floating[Any], np.floating[Any]]]:
+    """Leave out pieces that tell nothing, or the same as another, of every number of a column that has few."""
+    numbers = np.unique(seen)
+    if len(numbers) <= 2 * len(lows):
+        told = np.clip((numbers - lows[:, None]) / gaps[:, None], 0.0, 1.0)
+        first = np.sort(np.unique(told, axis=0, return_index=True)[1])
+        first = first[np.ptp(told[first], axis=1) > 0.0]
+        lows, gaps = lows[first], gaps[first]
+    return list(zip(lows, gaps, strict=True))
 
 
-def _linear(layer: dict[str, jax.Array], x: jax.Array) -> jax.Array:
-    return x @ layer["weight"] + layer["bias"]
+def _norm(size: int, dtype: Any) -> dict[str, Any]:
+    return {"gain": np.ones(size, dtype), "offset": np.zeros(size, dtype)}
 
 
-def _norm(size: int, dtype: Any) -> dict[str, jax.Array]:
-    return {"gain": jnp.ones(size, dtype), "offset": jnp.zeros(size, dtype)}
-
-
-def _normalize(norm: dict[str, jax.Array], x: jax.Array) -> jax.Array:
+def _normalize(norm: Mapping[str, Any], x: jax.Array) -> jax.Array:
     x = x - x.mean(-1, keepdims=True)
-    return x * jax.lax.rsqrt((x * x).mean(-1, keepdims=True) + 1e-5) * norm["gain"] + norm["offset"]
+    return jnp.asarray(x * jax.lax.rsqrt((x * x).mean(-1, keepdims=True) + 1e-5) * norm["gain"] + norm["offset"])

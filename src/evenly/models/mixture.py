@@ -14,14 +14,16 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from evenly.models.bbvi import Data, Layout, Model, Terms, normal_kl
+from evenly.models.bbvi import Start, Terms, Trained, draw_parameters, normal_kl
+from evenly.models.layout import Data, Layout
+from evenly.models.wiring import Wiring
 
 FIRST_STD = 0.01
 """Spread of the cluster parameters' posterior at the start: near the maximum-likelihood values."""
 
 
 @dataclass(frozen=True)
-class Mixture(Model):
+class Mixture(Trained):
     """The paper's mixture model with `n_clusters` clusters."""
 
     n_clusters: int = 10
@@ -33,61 +35,57 @@ class Mixture(Model):
         """Five clusters for the paper's small tables (below 10,000 rows), ten otherwise."""
         return cls(sizes.get("n_clusters", 10 if n_rows >= 10_000 else 5))
 
-    def init(self, key: jax.Array, layout: Layout, data: Data) -> tuple[Any, Any]:
-        parts, rows = jax.random.split(key)
-        n_rows = data.targets.shape[0]
-        member = jax.random.randint(parts, (n_rows,), 0, self.n_clusters)
+    def init(self, rng: np.random.Generator, layout: Layout, data: Data) -> Start:
+        n_rows, dtype = len(data.mask), data.targets.dtype
+        member = np.eye(self.n_clusters)[rng.integers(0, self.n_clusters, n_rows)]
         naturals = []
-        for group in layout.groups:
-            x, seen = data.targets[:, group.features], data.mask[:, group.features]
-            statistics = group.likelihood.statistics(x)
-            in_cluster = jax.nn.one_hot(member, self.n_clusters, dtype=x.dtype)
+        for f, one in enumerate(layout.likelihoods):
             # A cluster without an observed cell of a feature starts from the whole column: one cell of it in each.
-            whole = jnp.where(seen[..., None], statistics, 0.0).sum(0) / jnp.maximum(seen.sum(0), 1)[:, None]
-            weight = jnp.einsum("nk,nf->kf", in_cluster, seen.astype(x.dtype))
-            total = jnp.einsum("nk,nfi->kfi", in_cluster, jnp.where(seen[..., None], statistics, 0.0))
-            mean = (total + whole) / (weight + 1.0)[..., None]
-            naturals.append(_fit(group.likelihood, mean, whole))
-        mean = layout.raw(naturals)
-        rho = jnp.full_like(mean, np.log(np.expm1(FIRST_STD)))
-        logits = 0.01 * jax.random.normal(rows, (n_rows, self.n_clusters), data.targets.dtype)
-        return {"mean": mean, "rho": rho}, {"logits": logits}
+            whole = layout.mean_statistics(data, f)[0]
+            total, weight = layout.mean_statistics(data, f, member)
+            naturals.append(_fit(one, (total + whole) / (weight + 1.0)[:, None], whole))
+        mean = layout.flat(naturals).astype(dtype)
+        rho = np.full_like(mean, np.log(np.expm1(FIRST_STD)))
+        logits = 0.01 * rng.standard_normal((n_rows, self.n_clusters))
+        return Start({"mean": mean, "rho": rho}, {"logits": logits.astype(dtype)}, {})
 
     @staticmethod
     def temperature(epoch: jax.Array) -> jax.Array:
         """Return the temperature: max(0.001, exp(-0.001 epoch)), updated every 20 epochs."""
         return jnp.maximum(0.001, jnp.exp(-0.001 * (epoch // 20 * 20)))
 
-    def terms(self, shared: Any, local: Any, key: jax.Array, layout: Layout, data: Data, epoch: jax.Array) -> Terms:
+    def terms(self, shared: Any, local: Any, key: jax.Array, wiring: Wiring, data: Data, epoch: jax.Array) -> Terms:
         clusters, rows = jax.random.split(key)
         std = jax.nn.softplus(shared["rho"])
-        beta = shared["mean"] + std * jax.random.normal(clusters, std.shape, std.dtype)
+        beta = shared["mean"] + std * draw_parameters(clusters, wiring, self.n_clusters, std.dtype)
         log_share = jax.nn.log_softmax(local["logits"])
         gumbel = jax.random.gumbel(rows, log_share.shape, log_share.dtype)
         z = jax.nn.softmax((log_share + gumbel) / self.temperature(epoch))
         local_kl = (jnp.exp(log_share) * (log_share + np.log(self.n_clusters))).sum(-1)
-        seen = layout.log_likelihood(z @ beta, data.targets, data.mask)
-        return Terms(seen, local_kl, normal_kl(shared["mean"], std).sum())
+        seen = wiring.log_likelihood(z @ beta, data.targets, data.mask)
+        return Terms(seen, local_kl, jnp.where(wiring.parameters, normal_kl(shared["mean"], std), 0.0).sum())
 
-    def predict(self, shared: Any, local: Any, key: jax.Array | None, layout: Layout, data: Data) -> jax.Array:
+    def predict(self, shared: Any, local: Any, key: jax.Array | None, wiring: Wiring, data: Data) -> jax.Array:
         beta, share = shared["mean"], jax.nn.softmax(local["logits"])
         if key is None:
             return jnp.asarray(beta[share.argmax(-1)])
         clusters, rows = jax.random.split(key)
-        beta = beta + jax.nn.softplus(shared["rho"]) * jax.random.normal(clusters, beta.shape, beta.dtype)
+        drawn = draw_parameters(clusters, wiring, self.n_clusters, beta.dtype)
+        beta = beta + jax.nn.softplus(shared["rho"]) * drawn
         return jnp.asarray(beta[jax.random.categorical(rows, local["logits"])])
 
-    def infer_local(self, shared: Any, key: jax.Array, layout: Layout, data: Data) -> Any:
+    def infer_local(self, shared: Any, key: jax.Array, wiring: Wiring, data: Data) -> Any:
         """Exact: with the clusters fixed, a row's posterior is proportional to its likelihood under each."""
 
         def under(beta: jax.Array) -> jax.Array:
-            return layout.log_likelihood(beta, data.targets, data.mask).sum(-1)
+            return wiring.log_likelihood(beta, data.targets, data.mask).sum(-1)
 
         return {"logits": jax.vmap(under)(shared["mean"]).T}
 
 
-def _fit(likelihood: Any, mean: jax.Array, whole: jax.Array) -> jax.Array:
+def _fit(likelihood: Any, mean: Any, whole: Any) -> Any:
     """Maximum-likelihood parameters of each part; where a part has no spread, those of the whole."""
-    fitted, fallback = likelihood.fit(mean), likelihood.fit(whole)
-    fallback = jnp.where(jnp.isfinite(fallback), fallback, 0.0)
-    return jnp.where(jnp.isfinite(fitted).all(-1, keepdims=True), fitted, fallback)
+    with np.errstate(all="ignore"):
+        fitted, fallback = np.asarray(likelihood.fit(mean)), np.asarray(likelihood.fit(whole))
+    fallback = np.where(np.isfinite(fallback), fallback, 0.0)
+    return np.where(np.isfinite(fitted).all(-1, keepdims=True), fitted, fallback)
