@@ -19,7 +19,7 @@ from evenly.imputer import central_draws, count_draws
 from evenly.likelihoods import BERNOULLI, NORMAL, UNIT_NORMAL, get_likelihood
 from evenly.models import MODELS, PAPERS, bbvi, fitting
 from evenly.models.layout import Data, Layout
-from evenly.models.masked import Masked
+from evenly.models.masked import Masked, _drop
 from evenly.models.wiring import wire
 from evenly.scaler import LipschitzScaler
 from evenly.settling import settle
@@ -75,12 +75,20 @@ def learned() -> tuple[Imputer, pd.DataFrame, pd.DataFrame, np.ndarray]:
 
 def test_hidden_and_visible_cells_are_the_observed_ones_and_the_weight_makes_up_for_the_rest():
     observed = two_columns(20_000).mask
-    visible, hidden, weight = bbvi.hide_cells(jax.random.key(0), observed)
+    visible, hidden, weight = bbvi.hide_cells(bbvi.draw_rows(jax.random.key(0), 20_000, 4), observed)
     assert bool((visible ^ hidden == observed).all())
     assert not bool((visible & hidden).any())
     assert float(weight * hidden.sum() / observed.sum()) == pytest.approx(1.0, abs=0.02)
     shares = np.asarray(hidden.sum(1) / np.maximum(observed.sum(1), 1))
     assert 0.005 < (shares == 1.0).mean() < 0.1  # now and then nothing of a row is visible
+
+
+def test_a_fifth_of_the_units_is_dropped_and_the_others_make_up_for_it():
+    drawn = jax.lax.bitcast_convert_type(bbvi.draw_rows(jax.random.key(0), 500, 50), np.uint8).reshape(500, -1)
+    kept = np.asarray(_drop(drawn, jnp.ones((500, 200)), 20))
+    assert (kept == 0.0).mean() == pytest.approx(0.2, abs=0.01)
+    assert kept.mean() == pytest.approx(1.0, abs=0.01)
+    assert len(np.unique(kept)) == 2
 
 
 def test_hidden_cells_cannot_be_seen():

@@ -45,7 +45,7 @@ SHARE, SMALL_SHARE, SMALL = 0.05, 0.1, 2_000
 """The share of a column's observed cells that is held out, and that of a table with few rows."""
 MOST = 2_000
 """Cells of a column held out at most: their mean error is known to some 2 % then."""
-CHUNK = 1024
+CHUNK = 512
 """Rows that are predicted together. Always as many, so that a row's prediction does not go by the rows around it, and
 that what is compiled for one table serves the others."""
 MOST_COMPARED = 4_096

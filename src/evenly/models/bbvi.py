@@ -161,7 +161,7 @@ def start(
     moments = optax.ScaleByAdamState(np.zeros((), np.int32), zeros(shared), zeros(shared))
     weighed = np.ones(layout.sizes.columns, dtype)
     weighed[: layout.n_columns] = weights
-    key = np.array([seed >> 32 & 0xFFFFFFFF, seed & 0xFFFFFFFF], np.uint32)
+    key = np.random.SeedSequence(seed).generate_state(2)
     return State(
         shared,
         fixed,
@@ -202,7 +202,7 @@ def take(tree: Any, rows: jax.Array) -> Any:
 
 def step(model: Trained, wiring: Wiring, data: Data, state: State, rows: jax.Array) -> tuple[State, Info]:
     """Take one gradient step on some rows; those beyond the last do not count."""
-    carried, draw = jax.random.split(jax.random.wrap_key_data(state.key))
+    draw = jax.random.wrap_key_data(state.key)
     valid = rows < data.mask.shape[0]
     local, batch = take((state.local, data), rows)
     (value, terms), (to_shared, to_local) = jax.value_and_grad(objective, argnums=(2, 3), has_aux=True)(
@@ -218,7 +218,7 @@ def step(model: Trained, wiring: Wiring, data: Data, state: State, rows: jax.Arr
     state = state._replace(
         shared=jax.tree.map(lambda p, u: p - rate * u, state.shared, updates),
         shared_moments=shared_moments,
-        key=jax.random.key_data(carried),
+        key=state.key + np.array([0, 1], np.uint32),  # a counter will do: every key has draws of its own
     )
     if jax.tree.leaves(local):
         state = _move_rows(adam, state, local, to_local, rows, rate * jnp.sqrt(state.n_rows / valid.sum()))
@@ -245,8 +245,8 @@ def _move_rows(adam: Any, state: State, local: Any, gradient: Any, rows: jax.Arr
 
 def run_epoch(
     model: Trained, wiring: Wiring, data: Data, state: State, order: jax.Array, n_steps: Any
-) -> tuple[State, Info, jax.Array]:
-    """Take as many steps as there are, each on the rows that `order` names; returns also which columns are finite."""
+) -> tuple[State, Info]:
+    """Take as many steps as there are, each on the rows that `order` names."""
 
     def one(i: Any, carry: tuple[State, Info]) -> tuple[State, Info]:
         state, total = carry
@@ -258,9 +258,7 @@ def run_epoch(
     state, total = jax.lax.fori_loop(0, n_steps, one, (state, nothing))
     state = state._replace(epoch=state.epoch + 1)
     info = jax.tree.map(lambda part: part / n_steps, total)
-    leaves = jax.tree.leaves((state.shared, state.local))
-    fine = jnp.isfinite(info.elbo) & jnp.stack([jnp.isfinite(leaf).all() for leaf in leaves]).all()
-    return state, info, jnp.isfinite(info.log_likelihood) & fine
+    return state, info
 
 
 _compiled = jit_by_model(run_epoch, (0,))
@@ -269,7 +267,7 @@ _compiled = jit_by_model(run_epoch, (0,))
 @partial(jax.jit, static_argnums=0)
 def _compiled_together(
     model: Trained, wiring: Wiring, data: Data, state: State, order: jax.Array, n_steps: Any
-) -> tuple[State, Info, jax.Array]:
+) -> tuple[State, Info]:
     return jax.vmap(partial(run_epoch, model, wiring, n_steps=n_steps))(data, state, order=order)
 
 
@@ -324,6 +322,13 @@ class Batches(NamedTuple):
         return found.reshape(-1, self.size)
 
 
+def _finite(state: State, info: Info, n_runs: int) -> npt.NDArray[np.bool_]:
+    """Say which columns of which run are still finite: runs x columns; none if a run's loss or a parameter is not."""
+    leaves = [info.elbo, *jax.tree.leaves((state.shared, state.local))]
+    whole = np.all([np.isfinite(leaf).reshape(n_runs, -1).all(1) for leaf in leaves], axis=0)
+    return np.asarray(np.isfinite(info.log_likelihood).reshape(n_runs, -1) & whole[:, None])
+
+
 MOST_HALVINGS = 20
 
 
@@ -367,17 +372,18 @@ def train(
         for epoch in range(epochs):
             orders = [batches.order(seed, first + epoch) for seed in seeds]
             order = np.stack(orders) if together else orders[0]
-            rest = (next(parts), order, np.int32(batches.n_steps))
-            tried, info, finite = run(model, wiring, rest[0], state, *rest[1:])
-            while not (fine := np.asarray(finite)[..., :n]).all() and halvings < MOST_HALVINGS:
+            part = next(parts)
+            while True:
+                tried, info = run(model, wiring, part, state, order, np.int32(batches.n_steps))
+                fine = _finite(tried, info, len(seeds))[:, :n]
+                if fine.all() or halvings == MOST_HALVINGS:
+                    break
                 halvings += 1
-                bad = ~fine.reshape(-1, n)
-                concerned |= bad.any(0)
-                lost = bad.any(-1) if together else bad.any()
+                concerned |= ~fine.all(0)
                 rate = np.asarray(state.learning_rate)
-                state = state._replace(learning_rate=np.where(lost, 0.5 * rate, rate).astype(rate.dtype))
-                tried, info, finite = run(model, wiring, rest[0], state, *rest[1:])
-            if not np.asarray(finite)[..., :n].all():
+                kept = fine.all(1).reshape(rate.shape)
+                state = state._replace(learning_rate=np.where(kept, rate, 0.5 * rate).astype(rate.dtype))
+            if not fine.all():
                 ended = f"; training ended after {epoch} of {epochs} {unit}: lower the learning rate"
                 break
             state = tried
@@ -446,18 +452,29 @@ MOST_HIDDEN, OFTEN, SELDOM = 0.4, 0.95, 1.0
 (a share), and from 0 to the third in the others: near to what is asked for later, and no row is strange."""
 
 
-def hide_cells(key: jax.Array, mask: jax.Array) -> tuple[jax.Array, jax.Array, float]:
+def draw_rows(key: jax.Array, n_rows: int, n: int) -> jax.Array:
+    """Draw n whole numbers of 32 bits for each row.
+
+    At once, since every call costs a program more than its numbers do. A row has a key of its own, so that its first
+    numbers are the same however many follow, and however many rows there are.
+    """
+    return jax.vmap(lambda own: jax.random.bits(own, (n,), np.uint32))(jax.random.split(key, n_rows))
+
+
+def hide_cells(numbers: jax.Array, mask: jax.Array) -> tuple[jax.Array, jax.Array, float]:
     """Hide a random share of each row's observed cells, for masked training.
 
     Returns which cells stay visible, which are hidden, and the weight that makes the hidden ones stand for all observed
-    ones. A row draws by itself, and a column by its place, so that it does not matter how many more there are.
+    ones.
+
+    Parameters
+    ----------
+    numbers : array
+        Random numbers of 32 bits, two more for each row than there are columns.
     """
-    often, shares, cells = jax.random.split(key, 3)
-    n_rows = len(mask)
-    most = jnp.where(jax.random.uniform(often, (n_rows,)) < OFTEN, MOST_HIDDEN, SELDOM)
-    share = most * jax.random.uniform(shares, (n_rows,))
-    drawn = jax.vmap(lambda own: jax.random.uniform(own, mask.shape[1:]))(jax.random.split(cells, n_rows))
-    visible = mask & (drawn >= share[:, None])
+    drawn = (numbers >> 8).astype(np.float32) * np.float32(2.0**-24)  # uniform from 0 to 1, which is not reached
+    most = jnp.where(drawn[:, :1] < OFTEN, MOST_HIDDEN, SELDOM)
+    visible = mask & (drawn[:, 2:] >= most * drawn[:, 1:2])
     return visible, mask & ~visible, 2.0 / (OFTEN * MOST_HIDDEN + (1.0 - OFTEN) * SELDOM)
 
 

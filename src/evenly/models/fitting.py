@@ -23,8 +23,11 @@ from evenly.models.bbvi import (
     train,
     watch,
 )
+from evenly.models.cache import keep_compiled
 from evenly.models.layout import Data, Layout, pad_rows
 from evenly.models.wiring import Wiring, wire
+
+keep_compiled()
 
 N_JUDGED, PATIENCE = 20, 4
 """At how many points of a training held-out cells are scored, and after how many without a better score it ends."""

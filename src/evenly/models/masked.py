@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 import numpy.typing as npt
 
-from evenly.models.bbvi import Start, Terms, Trained, dense, hide_cells, linear, padded
+from evenly.models.bbvi import Start, Terms, Trained, dense, draw_rows, hide_cells, linear, padded
 from evenly.models.layout import Data, Layout, size_class
 from evenly.models.wiring import Wiring
 
@@ -110,21 +110,23 @@ class Masked(Trained):
         moved = (inputs[:, units["source"]] - units["low"]) / units["gap"]
         return jnp.where(visible[:, units["owner"]], jnp.clip(moved, units["least"], units["most"]), 0.0)
 
-    def _raw(self, shared: Any, inputs: jax.Array, visible: jax.Array, key: Any = None) -> jax.Array:
+    def _raw(self, shared: Any, inputs: jax.Array, visible: jax.Array, drawn: Any = None) -> jax.Array:
         h = linear(shared["first"], self._encode(shared, inputs, visible))
         for i in range(self.n_blocks):
             block = shared["blocks"][str(i)]
             z = jax.nn.relu(linear(block["up"], _normalize(block["norm"], h)))
-            if key is not None and self.dropout_percent:
-                keep = 1.0 - self.dropout_percent / 100
-                z = z * jax.random.bernoulli(jax.random.fold_in(key, i), keep, z.shape) / keep
+            if drawn is not None and self.dropout_percent:
+                z = _drop(drawn[:, i * self.hidden_size :], z, self.dropout_percent)
             h = h + linear(block["down"], z)
         return linear(shared["last"], jax.nn.relu(_normalize(shared["norm"], h)))
 
     def terms(self, shared: Any, local: Any, key: jax.Array, wiring: Wiring, data: Data, epoch: jax.Array) -> Terms:
-        hiding, dropping = jax.random.split(key)
-        visible, hidden, weight = hide_cells(hiding, data.mask)
-        raw = self._raw(shared, data.inputs, visible, dropping)
+        # A byte decides whether a unit is dropped. The cells' numbers come last: there may be more columns.
+        n_drops = -(-self.n_blocks * self.hidden_size // 4) if self.dropout_percent else 0
+        numbers = draw_rows(key, len(data.mask), n_drops + 2 + data.mask.shape[1])
+        visible, hidden, weight = hide_cells(numbers[:, n_drops:], data.mask)
+        drawn = jax.lax.bitcast_convert_type(numbers[:, :n_drops], np.uint8).reshape(len(numbers), -1)
+        raw = self._raw(shared, data.inputs, visible, drawn)
         found = weight * wiring.log_likelihood(raw, data.targets, hidden)
         return Terms(found, jnp.zeros(len(found), found.dtype), jnp.zeros((), found.dtype))
 
@@ -148,6 +150,12 @@ def _distinct(
         first = first[np.ptp(told[first], axis=1) > 0.0]
         lows, gaps = lows[first], gaps[first]
     return list(zip(lows, gaps, strict=True))
+
+
+def _drop(drawn: jax.Array, x: jax.Array, percent: int) -> jax.Array:
+    """Set a share of the units to 0, in 256ths, by random bytes."""
+    kept = 256 - round(2.56 * percent)
+    return jnp.where(drawn[:, : x.shape[1]] < kept, x * (256.0 / kept), 0.0)
 
 
 def _norm(size: int, dtype: Any) -> dict[str, Any]:

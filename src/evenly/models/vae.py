@@ -15,7 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from evenly.models.bbvi import Start, Terms, Trained, hide_cells, linear, normal_kl, padded
+from evenly.models.bbvi import Start, Terms, Trained, draw_rows, hide_cells, linear, normal_kl, padded
 from evenly.models.layout import Data, Layout
 from evenly.models.wiring import Wiring
 
@@ -82,7 +82,8 @@ class VAE(Trained):
         scored, weight = data.mask, 1.0
         if self.masked:
             hiding, key = jax.random.split(key)
-            visible, scored, weight = hide_cells(hiding, data.mask)
+            numbers = draw_rows(hiding, len(data.mask), 2 + data.mask.shape[1])
+            visible, scored, weight = hide_cells(numbers, data.mask)
             data = self._show(wiring, data, visible)
         mean, std = self._encode(shared, data)
         z = mean + std * jax.random.normal(key, mean.shape, mean.dtype)

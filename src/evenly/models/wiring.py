@@ -129,21 +129,15 @@ Blocks = tuple[Any, Any, Any, Any]
 """`block_head`, `block_first`, `block_size` and `head_blocks` of a wiring."""
 
 
-def _classes(raw: jax.Array, codes: jax.Array, blocks: Blocks) -> tuple[jax.Array, jax.Array, jax.Array]:
-    """Return logits by block, which of them are those of the codes, and the log of each head's sum of exponentials."""
-    head, first, size, of_head = blocks
-    within = jnp.arange(BLOCK)
-    logits = jnp.where(within < size[:, None], raw.reshape((*raw.shape[:-1], -1, BLOCK)), NONE)
+def _logits(raw: jax.Array, size: jax.Array) -> jax.Array:
+    """Return raw parameters by block, without those of classes that are not there."""
+    return jnp.where(jnp.arange(BLOCK) < size[:, None], raw.reshape((*raw.shape[:-1], -1, BLOCK)), NONE)
 
-    def by_head(values: jax.Array, otherwise: float) -> jax.Array:
-        ends = jnp.full((*values.shape[:-1], 1), otherwise, values.dtype)
-        return jnp.concatenate([values, ends], axis=-1)[..., of_head]
 
-    highest = by_head(logits.max(-1), NONE).max(-1)
-    powers = jnp.exp(logits - highest[..., head, None])
-    total = by_head(powers.sum(-1), 0.0).sum(-1)
-    hit = first[:, None] + within == codes[..., head, None]
-    return logits, hit, highest + jnp.log(jnp.maximum(total, np.finfo(raw.dtype).tiny))
+def _hit(codes: jax.Array, blocks: Blocks) -> jax.Array:
+    """Say which class of each block is the code of its head."""
+    head, first = blocks[:2]
+    return jnp.asarray(first[:, None] + jnp.arange(BLOCK) == codes[..., head, None])
 
 
 @jax.custom_vjp
@@ -153,21 +147,25 @@ def class_log_likelihood(raw: jax.Array, codes: jax.Array, blocks: Blocks) -> ja
 
 
 def _class_log_likelihood(raw: jax.Array, codes: jax.Array, blocks: Blocks) -> tuple[jax.Array, Any]:
-    logits, hit, log_total = _classes(raw, codes, blocks)
-    of_block = jnp.where(hit, logits, 0.0).sum(-1)
-    ends = jnp.zeros((*of_block.shape[:-1], 1), of_block.dtype)
-    chosen = jnp.concatenate([of_block, ends], axis=-1)[..., blocks[3]].sum(-1)
-    return chosen - log_total, (logits, codes, log_total, blocks)
+    head, _, size, of_head = blocks
+    logits = _logits(raw, size)
+    tops = logits.max(-1)
+    ends = jnp.full((*tops.shape[:-1], 1), NONE, tops.dtype)
+    highest = jnp.concatenate([tops, ends], axis=-1)[..., of_head].max(-1)
+    # Sums over a head's blocks are products with a matrix: faster than to gather them.
+    summed = jnp.asarray(head[:, None] == jnp.arange(len(of_head)), raw.dtype)
+    total = jnp.exp(logits - highest[..., head, None]).sum(-1) @ summed
+    log_total = highest + jnp.log(jnp.maximum(total, np.finfo(raw.dtype).tiny))
+    chosen = jnp.where(_hit(codes, blocks), logits, 0.0).sum(-1) @ summed
+    return chosen - log_total, (raw, codes, log_total, blocks)
 
 
 def _class_gradient(kept: Any, upstream: jax.Array) -> tuple[jax.Array, None, None]:
-    """By hand: what is summed over a head's blocks forwards would be scattered over them backwards, one by one."""
-    logits, codes, log_total, blocks = kept
-    head, first = blocks[:2]
-    hit = first[:, None] + jnp.arange(BLOCK) == codes[..., head, None]
-    shares = jnp.exp(logits - log_total[..., head, None])
-    found = upstream[..., head, None] * (hit - shares)
-    return found.reshape((*found.shape[:-2], -1)), None, None
+    """By hand: what is gathered and summed over a head's blocks forwards would be scattered backwards, one by one."""
+    raw, codes, log_total, blocks = kept
+    head, _, size, _ = blocks
+    shares = jnp.exp(_logits(raw, size) - log_total[..., head, None])
+    return (upstream[..., head, None] * (_hit(codes, blocks) - shares)).reshape(raw.shape), None, None
 
 
 class_log_likelihood.defvjp(_class_log_likelihood, _class_gradient)
