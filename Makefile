@@ -4,16 +4,16 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: demo test test-slow lint bench bench-peers docs clean
+.PHONY: demo test test-more lint bench bench-peers docs clean
 
 demo: $(VENV)/tool.stamp
 	$(BIN)/evenly demo --out demo
 
 test: lint
-	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder --durations=15 -m "not slow"
+	$(BIN)/python -m pytest -n 2 --dist worksteal --durations=15 -m "not more"
 
-test-slow: $(VENV)/test.stamp
-	$(BIN)/python -m pytest -n 2 --dist loadfile --durations=15 -m slow
+test-more: $(VENV)/test.stamp
+	$(BIN)/python -m pytest -n 2 --dist worksteal --durations=15 -m more
 
 lint: $(VENV)/test.stamp
 	$(BIN)/ruff check .

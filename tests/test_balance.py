@@ -582,7 +582,7 @@ def test_a_column_too_far_from_zero_is_named_and_not_hidden_in_silence():
     assert any("'far'" in note for note in one.notes)
 
 
-@pytest.mark.slow
+@pytest.mark.more
 def test_a_likelihood_of_ones_own_is_trained_too(pareto):
     table = MIXED[["height", "visits"]].assign(size=1.0 + np.exp(RNG.normal(size=N)))
     own = diagnose(table, likelihoods={"size": pareto}, kinds={"height": "real"}, epochs=1, methods="lip-none")
@@ -590,7 +590,7 @@ def test_a_likelihood_of_ones_own_is_trained_too(pareto):
     assert "size" in own.trainings[0].log_likelihood
 
 
-@pytest.mark.slow
+@pytest.mark.more
 def test_a_model_that_predicts_cell_by_cell_is_judged_by_its_errors_alone():
     """Columns that have nothing to do with each other: whatever an epoch's log-likelihood happens to be."""
     rng = np.random.default_rng(2)

@@ -621,7 +621,7 @@ def test_markers_are_missing_cells():
 # --- learning ---
 
 
-@pytest.mark.slow
+@pytest.mark.more
 def test_strong_dependences_are_learned():
     rng = np.random.default_rng(0)
     x = rng.normal(size=400)
@@ -938,7 +938,7 @@ def test_scikit_learns_estimator_checks_pass():
     assert {result["check_name"] for result in results if result["status"] == "skipped"} <= {"check_array_api_input"}
 
 
-@pytest.mark.slow
+@pytest.mark.more
 @pytest.mark.filterwarnings("ignore::evenly.EvenlyWarning")
 @pytest.mark.parametrize("model", list(MODELS))
 @pytest.mark.parametrize(

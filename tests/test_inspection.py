@@ -225,7 +225,7 @@ def test_texts_of_numbers_are_read_at_once_as_they_are_one_by_one():
         assert as_column("a", pl.Series(other, dtype=pl.String)).spelled_numbers({"NA"}) is None
 
 
-@pytest.mark.slow
+@pytest.mark.more
 def test_a_column_of_numbers_with_markers_is_filled_with_numbers(tmp_path):
     """Read, filled and written, the table has no marker left, and its numbers are numbers when it is read again."""
     pytest.importorskip("jax")

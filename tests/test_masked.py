@@ -151,7 +151,7 @@ def test_the_learning_rate_rises_and_falls():
     assert [float(MODELS[name]().schedule(jnp.asarray(0.5))) for name in PAPERS] == [1.0] * 3
 
 
-@pytest.mark.slow
+@pytest.mark.more
 def test_weight_decay_touches_weights_only():
     data = two_columns(64)
     model = Masked(8)
@@ -184,7 +184,7 @@ def test_weights_weigh_the_columns_gradients():
     np.testing.assert_allclose(gradient([3.0, 1.0]), 3.0 * (first - none) + second, rtol=1e-3, atol=1e-4)
 
 
-@pytest.mark.slow
+@pytest.mark.more
 def test_the_vae_learns_from_hidden_cells_too():
     data = two_columns()
     for masked in (False, True):
@@ -450,7 +450,7 @@ def test_numbers_near_the_largest_are_standardized_and_come_back_within_the_colu
         assert np.isfinite(one["std"]).all()
 
 
-@pytest.mark.slow
+@pytest.mark.more
 def test_numbers_near_the_largest_are_imputed_without_a_warning():
     holed, _ = hide(nearly_infinite())
     imputer = Imputer(epochs=2, hidden_size=8, n_networks=2, random_state=0).fit(holed)
@@ -476,7 +476,7 @@ def test_it_learns_what_columns_say_about_each_other(learned):
     assert (errors["normalized"] < 1.02).all()
 
 
-@pytest.mark.slow
+@pytest.mark.more
 def test_a_model_that_learns_nothing_gains_nothing_over_the_baseline():
     rng = np.random.default_rng(0)
     table = pd.DataFrame({"a": rng.normal(size=150), "c": rng.choice(list("uvw"), 150)})
@@ -515,7 +515,7 @@ def test_one_more_draw_lies_between_central_draws_as_often_as_said(level):
     assert level - 0.001 <= held <= level + 2.0 / (n_draws + 1) + 0.001
 
 
-@pytest.mark.slow
+@pytest.mark.more
 def test_intervals_of_the_papers_models_come_from_draws():
     holed, _ = hide(linked_table(100))
     imputer = Imputer("mixture", "std-none", epochs=2, random_state=0).fit(holed)
@@ -539,7 +539,7 @@ def test_samples_keep_what_columns_say_about_each_other(learned):
     assert not drawn[0].equals(drawn[1])
 
 
-@pytest.mark.slow
+@pytest.mark.more
 def test_whole_numbers_in_float_columns_get_their_mean_and_integers_stay_integers():
     rng = np.random.default_rng(0)
     x = rng.normal(size=300)
@@ -556,7 +556,7 @@ def test_whole_numbers_in_float_columns_get_their_mean_and_integers_stay_integer
     assert median["n"].eq(median["n"].round()).all()
 
 
-@pytest.mark.slow
+@pytest.mark.more
 def test_several_networks_are_averaged(learned):
     _, _, holed, _ = learned
     imputer = Imputer(epochs=1, hidden_size=8, n_networks=3, random_state=0).fit(holed)
@@ -590,7 +590,7 @@ def test_networks_trained_before_an_interrupt_are_used(monkeypatch):
     assert not imputer.transform(holed).isna().any(axis=None)
 
 
-@pytest.mark.slow
+@pytest.mark.more
 def test_a_declared_likelihood_is_used():
     holed, _ = hide(linked_table(200))
     imputer = Imputer(likelihoods={"x": "normal"}, epochs=1, hidden_size=8, random_state=0).fit(holed)
@@ -605,7 +605,7 @@ def test_a_declared_likelihood_is_used():
             np.testing.assert_allclose(end["x"][gone], expected, rtol=1e-9)
 
 
-@pytest.mark.slow
+@pytest.mark.more
 def test_columns_far_from_zero_are_learned():
     rng = np.random.default_rng(0)
     x = rng.normal(size=400)
@@ -616,7 +616,7 @@ def test_columns_far_from_zero_are_learned():
     assert np.corrcoef(full["year"][cells] - 1e9, table["year"][cells] - 1e9)[0, 1] > 0.9
 
 
-@pytest.mark.slow
+@pytest.mark.more
 def test_a_small_table_of_noise_is_not_made_worse_than_the_mean():
     rng = np.random.default_rng(0)
     table = pd.DataFrame(rng.normal(size=(200, 4)), columns=list("abcd"))

@@ -543,7 +543,7 @@ def generated(name: str) -> tuple[Layout, Data, np.ndarray]:
     return layout, place(layout, inputs, targets, mask), raw
 
 
-@pytest.mark.slow
+@pytest.mark.more
 @pytest.mark.parametrize(
     ("name", "model", "epochs", "rate"),
     [

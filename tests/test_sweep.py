@@ -216,7 +216,7 @@ def test_killed_five_times_it_loses_and_repeats_nothing(cheap, command):
     assert contents(cheap.out) == now
 
 
-@pytest.mark.slow
+@pytest.mark.more
 def test_killed_while_training_it_goes_on(tmp_path, compiled):
     out = tmp_path / "runs"
     small = ("--quick", "--model", "mixture", "--method", TINY.method, "--masks", "1-3", "--epochs-fraction", 0.4)

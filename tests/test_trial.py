@@ -91,7 +91,7 @@ def test_all_containers_give_the_same_trial(table):
     assert results[0] == results[1] == results[2]
 
 
-@pytest.mark.slow
+@pytest.mark.more
 def test_several_imputers_are_tried_on_the_same_cells(table):
     SEEN.clear()
     trials = list(compare_imputers([quick(), quick(method="std-none"), quick(model="vae")], table))
@@ -123,7 +123,7 @@ def test_ctrl_c_between_two_candidates_keeps_the_first(table, tmp_path, monkeypa
     assert list(pd.read_csv("errors.csv"))[3:] == ["masked lip-none"]
 
 
-@pytest.mark.slow
+@pytest.mark.more
 def test_declared_kinds_markers_and_classes_count(table):
     marked = table[["people", "colour"]].assign(people=lambda t: t["people"].where(t.index % 4 > 0, -9))
     trial = try_imputer(quick(kinds={"people": "real"}, missing={"people": [-9]}), marked)

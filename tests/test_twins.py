@@ -151,7 +151,7 @@ def test_cells_of_repeated_rows_are_taken_over_and_others_are_not():
         assert np.median(near[alone]) > 2.0 * np.median(near[twin])  # what nothing repeats is estimated
 
 
-@pytest.mark.slow
+@pytest.mark.more
 def test_a_table_without_repeated_rows_remembers_none():
     imputer = quick().fit(hide(repeated(share=0.0))[0])
     assert imputer._memory is None
