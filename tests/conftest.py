@@ -10,6 +10,8 @@ import pytest
 from evenly.custom import define_likelihood
 from evenly.likelihoods import Likelihood, Support
 
+pytest.register_assert_rewrite("commands")
+
 
 def pytest_configure(config: pytest.Config) -> None:
     """Let whoever compiles a model first, a worker or a command, do it for all: it is most of the tests' time."""
