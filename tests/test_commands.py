@@ -77,7 +77,6 @@ def table(tmp_path):
         pytest.param(("scale", "-", "-o", "-"), marks=pytest.mark.more),
         pytest.param(("impute", "-", "-o", "-", *TINY, "--quiet"), marks=pytest.mark.more),
         pytest.param(("impute", "survey.csv", "-o", "absent.xyz"), marks=pytest.mark.more),
-        pytest.param(("paper", "run", "--masks", "x", "--quick"), marks=pytest.mark.more),
     ],
 )
 def test_a_command_ends_and_prints_as_in_a_process_of_its_own(evenly, table, arguments, tmp_path):

@@ -5,13 +5,11 @@ from __future__ import annotations
 import csv
 import io
 import json
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from commands import Done, refused, run
 
 pytest.importorskip("jax")
 from evenly import TableError
@@ -397,15 +395,8 @@ def test_the_agreement_where_nothing_counts():
 # --- the command --------------------------------------------------------------------------------------------------
 
 
-def evenly(*arguments: object) -> subprocess.CompletedProcess[str]:
-    code = "import sys; from evenly.cli import main; sys.argv[0] = 'evenly'; main()"
-    return subprocess.run(
-        [sys.executable, "-c", code, "paper", *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, "COLUMNS": "100"},
-    )
+def evenly(*arguments: object) -> Done:
+    return run("paper", *arguments, environment={"COLUMNS": "100"})
 
 
 @pytest.fixture(scope="module")
@@ -450,19 +441,19 @@ def test_the_command_writes_a_file(places, tmp_path):
     ],
 )
 def test_bad_options_end_in_one_line(arguments, start, places):
-    assert_one_line(evenly("tables", places[1], *arguments), start)
+    refused(evenly("tables", places[1], *arguments), start)
 
 
 @pytest.mark.parametrize("command", ["tables", "figures"])
 def test_absent_records_end_in_one_line(command, tmp_path):
     gone = tmp_path / "gone"
-    assert_one_line(evenly(command, gone), f"got {gone}, but expected a folder or a file of records.")
+    refused(evenly(command, gone), f"got {gone}, but expected a folder or a file of records.")
 
 
 def test_without_a_place_the_folder_of_runs_is_read(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert_one_line(evenly("tables"), "got no RECORDS, and no folder paper_runs here, but expected one of them. Hint:")
-    assert_one_line(evenly("figures"), "got no RECORDS, and no folder paper_runs here, but expected one of them. Hint:")
+    refused(evenly("tables"), "got no RECORDS, and no folder paper_runs here, but expected one of them. Hint:")
+    refused(evenly("figures"), "got no RECORDS, and no folder paper_runs here, but expected one of them. Hint:")
     (tmp_path / "paper_runs").mkdir()
     for i, record in enumerate(RECORDS):
         (tmp_path / "paper_runs" / f"{i}.json").write_text(json.dumps(record) + "\n")
@@ -472,11 +463,4 @@ def test_without_a_place_the_folder_of_runs_is_read(tmp_path, monkeypatch):
 
 
 def test_an_empty_folder_ends_in_one_line(tmp_path):
-    assert_one_line(evenly("tables", tmp_path), "got no records, but expected some of finished runs.")
-
-
-def assert_one_line(done: subprocess.CompletedProcess[str], start: str) -> None:
-    assert done.returncode == 2, done.stderr
-    assert done.stdout == ""
-    assert done.stderr.startswith(f"evenly: {start}")
-    assert done.stderr.count("\n") == 1
+    refused(evenly("tables", tmp_path), "got no records, but expected some of finished runs.")
