@@ -17,14 +17,16 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import commands
 import numpy as np
 import pytest
+from commands import MAIN, Done, refused, run_process
 
 pytest.importorskip("jax")
 pytest.importorskip("polars")
 
 import evenly
-from evenly import Imputer, MissingExtraError, TableError, cli
+from evenly import Imputer, MissingExtraError, TableError
 from evenly.paper import records, sweep
 from evenly.paper.datasets import QUICK, DataSet, as_table, hidden_mask, schema, synthetic
 from evenly.paper.grid import plan
@@ -33,7 +35,6 @@ from evenly.paper.sweep import perform_and_record
 
 TINY = Run(QUICK, 20, 1, "mixture", "lip-bern", 3, 25)
 """The run that is really performed, here and in other processes: to compile it takes longest."""
-CLI = "from evenly.cli import main; import sys; sys.argv[0] = 'evenly'; main()"
 
 STAND_IN = '''
 """Python imports this on its own: runs that only sleep, in every process, whoever starts it."""
@@ -103,7 +104,7 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 def start(*arguments: object, env: dict[str, str] | None = None) -> subprocess.Popen[str]:
     """Start `evenly paper run` in a process group of its own."""
     return subprocess.Popen(
-        [sys.executable, "-c", CLI, "paper", "run", *map(str, arguments)],
+        [sys.executable, "-c", MAIN, "paper", "run", *map(str, arguments)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -118,30 +119,13 @@ def finish(process: subprocess.Popen[str]) -> str:
     return out
 
 
-@dataclasses.dataclass
-class Done:
-    """What a command printed, and how it ended."""
-
-    returncode: int
-    stdout: str
-    stderr: str
+def command(*arguments: object) -> Done:
+    """Run `evenly paper ...` here."""
+    return commands.run("paper", *arguments, environment={"COLUMNS": "200"})
 
 
-@pytest.fixture
-def command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Done]:
-    """Run `evenly paper ...` here: a process for each would take most of the time to import."""
-
-    def run(*arguments: object) -> Done:
-        monkeypatch.setattr(sys, "argv", ["evenly", "paper", *map(str, arguments)])
-        monkeypatch.setenv("COLUMNS", "200")
-        with pytest.raises(SystemExit) as ended:
-            cli.main()
-        return Done(int(ended.value.code or 0), *capsys.readouterr())
-
-    return run
-
-
-def assert_one_line(done: Done | subprocess.CompletedProcess[str], start: str) -> None:
+def assert_one_line(done: Done, start: str) -> None:
+    """On standard error: of a plan, something was printed before."""
     assert done.returncode == 2
     assert done.stderr.startswith(f"evenly: {start}")
     assert done.stderr.count("\n") == 1
@@ -183,7 +167,8 @@ def made_up(run: Run, **content: Any) -> dict[str, Any]:
 # --- killed and started again ---------------------------------------------------------------------------------
 
 
-def test_killed_five_times_it_loses_and_repeats_nothing(cheap, command):
+@pytest.mark.more
+def test_killed_five_times_it_loses_and_repeats_nothing(cheap):
     """At random moments; alone, or with the two processes that work for it."""
     rng = random.Random(20)
     options = ("--quick", "--model", "mixture", "--masks", "1-12", "--out", cheap.out)
@@ -269,6 +254,7 @@ def test_an_interrupted_training_leaves_no_record(tmp_path, monkeypatch):
     assert list((tmp_path / "claims").iterdir()) == []
 
 
+@pytest.mark.more
 def test_a_killed_worker_ends_the_sweep_in_words(tmp_path, cheap, monkeypatch):
     monkeypatch.setenv("SWEEP_SLEEP", "0.3")
     process = start("--quick", "--model", "mixture", "--masks", "1-9", "--jobs", 2, "--out", cheap.out)
@@ -298,6 +284,7 @@ def _is_worker(folder: Path, group: int) -> bool:
 # --- two at once ----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.more
 def test_two_sweeps_share_the_runs(cheap, monkeypatch):
     monkeypatch.setenv("SWEEP_SLEEP", "0.02")
     options = ("--quick", "--model", "mixture", "--masks", "1-8", "--out", cheap.out)
@@ -308,7 +295,7 @@ def test_two_sweeps_share_the_runs(cheap, monkeypatch):
     assert len(cheap.begun()) == 56
 
 
-def test_runs_of_another_process_are_told_and_not_waited_for(cheap, command, monkeypatch):
+def test_runs_of_another_process_are_told_and_not_waited_for(cheap, monkeypatch):
     options = ("--quick", "--model", "mixture", "--masks", "1-2", "--method", "std-none", "--method", "lip-none")
     one, two, three, four = plan(
         [QUICK], percents=[20], masks=[1, 2], models=["mixture"], methods=["std-none", "lip-none"], epochs_fraction=0.02
@@ -331,7 +318,7 @@ def test_runs_of_another_process_are_told_and_not_waited_for(cheap, command, mon
     assert "another process" not in command("run", *options, "--out", cheap.out).stdout
 
 
-def test_the_bar_goes_by_the_time_of_the_runs(cheap, command, monkeypatch):
+def test_the_bar_goes_by_the_time_of_the_runs(cheap, monkeypatch):
     """Two runs, of which the first is projected to take a tenth of the second: it is not half of the work."""
     monkeypatch.setenv("FORCE_COLOR", "1")  # or only the last state is printed
     monkeypatch.setenv("SWEEP_SLEEP", "1")
@@ -362,6 +349,7 @@ def test_several_threads_share_the_runs(cheap, monkeypatch):
     assert sorted(cheap.begun()) == sorted(run.name for run in runs)
 
 
+@pytest.mark.more
 def test_a_claim_is_free_again_when_its_process_was_killed(tmp_path):
     path = tmp_path / "claims" / "a run"
     code = (
@@ -408,7 +396,7 @@ def test_a_folder_without_locks_is_an_error_and_not_a_claim(tmp_path, monkeypatc
 # --- failures -------------------------------------------------------------------------------------------------
 
 
-def test_a_failing_run_is_recorded_and_does_not_stop_the_others(cheap, monkeypatch, command):
+def test_a_failing_run_is_recorded_and_does_not_stop_the_others(cheap, monkeypatch):
     monkeypatch.setenv("SWEEP_FAIL", "iqr-none")
     options = ("--quick", "--model", "mixture", "--out", cheap.out)
     printed = command("run", *options).stdout
@@ -432,7 +420,7 @@ def test_a_failing_run_is_recorded_and_does_not_stop_the_others(cheap, monkeypat
     assert not any("failed" in one for one in read_records(cheap.out))
 
 
-def test_a_packed_failure_is_tried_again_too(cheap, command, tmp_path):
+def test_a_packed_failure_is_tried_again_too(cheap, tmp_path):
     run = dataclasses.replace(some_runs(1)[0], epochs=60)
     packed = tmp_path / "packed.jsonl"
     packed.write_text(to_text(made_up(run, failed="ValueError: no")) + "\n")
@@ -457,7 +445,7 @@ def test_a_failure_that_another_process_is_at_is_left_to_it(tmp_path):
     assert not file.exists()
 
 
-def test_runs_of_another_revision_are_made_again(cheap, monkeypatch, command):
+def test_runs_of_another_revision_are_made_again(cheap, monkeypatch):
     options = ("--quick", "--model", "mixture", "--method", "std-none", "--masks", "1-2", "--out", cheap.out)
     command("run", *options)
     first = cheap.begun()
@@ -599,7 +587,7 @@ def test_records_of_a_data_set_of_ones_own_tell_nothing_of_others():
     assert project([own, other], [record]) == {own: 9.0, other: None}
 
 
-def test_the_plan_is_printed_and_nothing_runs(cheap, command):
+def test_the_plan_is_printed_and_nothing_runs(cheap):
     done = Run(QUICK, 20, 1, "mixture", "std-none", 0, 60)
     record = made_up(done, seconds={"fit": 30.0, "predict": 1.0})
     cheap.out.mkdir()
@@ -618,7 +606,7 @@ def test_the_plan_is_printed_and_nothing_runs(cheap, command):
     assert list(contents(cheap.out)) == [f"{done.name}.json"]
 
 
-def test_the_plan_reads_no_data_set(command, tmp_path, monkeypatch):
+def test_the_plan_reads_no_data_set(tmp_path, monkeypatch):
     monkeypatch.setenv("EVENLY_DATA", str(tmp_path / "nowhere"))
     done = command("run", "--plan", "--data", tmp_path / "nowhere either", "--out", tmp_path / "runs")
     assert done.returncode == 0
@@ -732,7 +720,7 @@ def test_numbers_keep_six_digits_and_what_is_no_number_is_null():
 # --- reading and packing --------------------------------------------------------------------------------------
 
 
-def test_packed_runs_are_not_repeated(cheap, tmp_path, command):
+def test_packed_runs_are_not_repeated(cheap, tmp_path):
     options = ("--quick", "--model", "mixture")
     command("run", *options, "--method", "std-none", "--method", "lip-gamma", "--out", cheap.out)
     packed = tmp_path / "packed.jsonl"
@@ -836,6 +824,7 @@ def cluster(cheap: Cheap) -> Iterator[Any]:
         yield client
 
 
+@pytest.mark.more
 def test_a_dask_cluster_performs_every_run_once(cluster, cheap, tmp_path, monkeypatch):
     """And with a worker killed in the middle it performs those again that were lost with it: records are the same."""
     runs, more = some_runs(12), some_runs(24, seed=1)
@@ -916,13 +905,13 @@ class _Without:
         ("--quick --known nowhere.jsonl", "got nowhere.jsonl, but expected a folder or a file of records"),
     ],
 )
-def test_bad_options_end_in_one_line(options, start, tmp_path, command):
+def test_bad_options_end_in_one_line(options, start, tmp_path):
     assert_one_line(command("run", *options.split(), "--out", tmp_path / "runs"), start)
     assert not (tmp_path / "runs").exists()
 
 
 @pytest.mark.parametrize("out", ["a file/runs", "records.jsonl"])
-def test_a_folder_that_cannot_be_made_ends_in_one_line(out, tmp_path, command):
+def test_a_folder_that_cannot_be_made_ends_in_one_line(out, tmp_path):
     (tmp_path / "a file").write_text("kept")
     (tmp_path / "records.jsonl").write_text(GOOD + "\n")
     done = command("run", "--quick", "--out", tmp_path / out)
@@ -930,20 +919,14 @@ def test_a_folder_that_cannot_be_made_ends_in_one_line(out, tmp_path, command):
     assert (tmp_path / "a file").read_text() == "kept"
 
 
-def test_packing_to_where_nothing_can_be_written_ends_in_one_line(tmp_path, command):
+def test_packing_to_where_nothing_can_be_written_ends_in_one_line(tmp_path):
     file = tmp_path / "a.jsonl"
     file.write_text(GOOD + "\n")
     done = command("pack", file, "--out", file / "x.jsonl")
     assert_one_line(done, f"got {file}/x.jsonl, but expected a file that can be written to")
 
 
+@pytest.mark.more
 def test_a_process_ends_in_one_line_too(tmp_path):
     """The whole way, from a process of its own."""
-    done = subprocess.run(
-        [sys.executable, "-c", CLI, "paper", "run", "--masks", "x", "--quick", "--out", tmp_path / "runs"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert_one_line(done, "got --masks = 'x'")
-    assert done.stdout == ""
+    refused(run_process("paper", "run", "--masks", "x", "--quick", "--out", tmp_path / "runs"), "got --masks = 'x'")
