@@ -57,15 +57,13 @@ def run(
         stack.enter_context(_place(folder))
         stack.enter_context(_signals())
         stack.enter_context(_without(without))
-        out, err = stack.enter_context(_streams(given))
+        out, err = stack.enter_context(streams(given))
         try:
             main()
             code: int | str | None = 0
         except SystemExit as ended:
             code = ended.code
-        sys.stdout.flush()
-        sys.stderr.flush()
-        done = Done(int(code or 0), _content(out), _content(err))
+        done = Done(int(code or 0), *(printed(file).decode("utf-8", "replace") for file in (out, err)))
     assert "Traceback" not in done.stderr
     return done
 
@@ -97,7 +95,7 @@ def small_disk(size: int) -> Iterator[None]:
 
 
 @contextmanager
-def _streams(given: bytes) -> Iterator[tuple[BinaryIO, BinaryIO]]:
+def streams(given: bytes) -> Iterator[tuple[BinaryIO, BinaryIO]]:
     """Standard input, output and error as files, for libraries that write past Python's own streams too."""
     kept = sys.stdin, sys.stdout, sys.stderr
     for stream in kept[1:]:
@@ -121,9 +119,12 @@ def _streams(given: bytes) -> Iterator[tuple[BinaryIO, BinaryIO]]:
                 os.close(descriptor)
 
 
-def _content(file: BinaryIO) -> str:
+def printed(file: BinaryIO) -> bytes:
+    """Return what was printed to one of these files so far."""
+    sys.stdout.flush()
+    sys.stderr.flush()
     file.seek(0)
-    return file.read().decode("utf-8", "replace")
+    return file.read()
 
 
 @contextmanager
