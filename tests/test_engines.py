@@ -36,8 +36,9 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:fetch_arrow_table:DeprecationWarning"),
 ]
 
-ENGINES = ["polars", "duckdb", "dask", "pyspark", "ibis"]
-QUICK = ["polars", "duckdb", "dask"]
+DASK, SPARK = (pytest.param(name, marks=pytest.mark.more) for name in ("dask", "pyspark"))
+ENGINES = ["polars", "duckdb", DASK, SPARK, "ibis"]
+QUICK = ["polars", "duckdb", DASK]
 METHODS = ["lip-gamma", "std-none", "max-none", "iqr-none"]
 
 
@@ -180,7 +181,7 @@ def test_dasks_quartiles_keep_their_promise():
 
 
 @pytest.mark.parametrize("method", ["lip-gamma", "iqr-none"])
-@pytest.mark.parametrize("engine", [engine for engine in ENGINES if engine != "pyspark"])
+@pytest.mark.parametrize("engine", [engine for engine in ENGINES if engine is not SPARK])
 def test_fitting_asks_at_most_three_queries_and_collects_no_rows(engine, method, lazily, monkeypatch):
     """Spark's queries, which are slow to plan, are counted below, with their scans."""
     shapes, partitions = [], []
@@ -212,6 +213,7 @@ def test_polars_reads_its_source_at_most_three_times():
     assert len(reads) <= 3
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("method", ["lip-gamma", "iqr-none"])
 def test_dask_reads_each_partition_at_most_three_times(method):
     dd = pytest.importorskip("dask.dataframe")
@@ -235,7 +237,9 @@ def plan(frame: Any) -> str:
     return frame.explain()
 
 
-@pytest.mark.parametrize(("engine", "scan"), [("duckdb", "SCAN"), ("pyspark", "FileScan")])
+@pytest.mark.parametrize(
+    ("engine", "scan"), [("duckdb", "SCAN"), pytest.param("pyspark", "FileScan", marks=pytest.mark.more)]
+)
 def test_each_query_scans_the_table_once(engine, scan, lazily, monkeypatch):
     plans = []
     collect = lazy._collect
@@ -328,10 +332,8 @@ def test_a_schema_of_ones_own_is_followed(engine, lazily):
 # --- transforming ---
 
 
-@pytest.mark.parametrize(
-    ("engine", "method"),
-    [(engine, method) for engine in ENGINES for method in ("lip-none", "lip-bern", "lip-gamma")],
-)
+@pytest.mark.parametrize("method", ["lip-none", "lip-bern", "lip-gamma"])
+@pytest.mark.parametrize("engine", ENGINES)
 def test_features_are_those_of_pandas_and_stay_on_their_engine(engine, method, fitted, lazily):
     """The noise of the Gamma trick too, by a key; columns may come in any order."""
     scaler = fitted("pandas", method)
@@ -460,6 +462,7 @@ def test_a_lazy_frame_is_refused_where_it_cannot_stay_lazy():
         scaler.set_output(transform="pandas").transform(lazy)
 
 
+@pytest.mark.more
 def test_spark_scales_files_to_files(spark, tmp_path: Path):
     """In the active session; the other engines are tested with the bad input of `scale_files`."""
     (tmp_path / "data").mkdir()
@@ -486,6 +489,7 @@ def test_a_scaler_fitted_on_an_engine_is_saved_and_used_in_memory(fitted, tmp_pa
 # --- a worker lost ---
 
 
+@pytest.mark.more
 def test_a_dask_worker_killed_during_fit_changes_nothing(tmp_path, fitted):
     """The first partition's task kills its own process, once: the cluster starts another and reads it again."""
     distributed = pytest.importorskip("distributed")

@@ -392,6 +392,7 @@ def test_balance_leaves_out_runs_that_were_stopped_and_needs_three_points():
 # --- all of them --------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.more
 def test_draw_all_writes_every_figure_the_same_bytes_again(tmp_path, monkeypatch):
     monkeypatch.setattr(figures, "DPI", 40)  # smaller, so sooner
     records = [record(method, dataset="letter") for method in ("std-none", "lip-gamma")] + [failed()]

@@ -25,6 +25,8 @@ CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 if not (CHROMIUM and DRIVER):
     pytest.skip("no Chromium: install the packages chromium and chromium-driver", allow_module_level=True)
 
+pytestmark = pytest.mark.more
+
 FLAGS = (
     "--headless=new",
     "--no-sandbox",  # containers run as root

@@ -19,7 +19,7 @@ pytest.importorskip("duckdb")
 pytest.importorskip("dask")
 
 ORDERED = ["polars", "duckdb"]
-QUICK = [*ORDERED, "dask"]
+QUICK = [*ORDERED, pytest.param("dask", marks=pytest.mark.more)]
 
 
 def table(n: int = 600) -> pl.DataFrame:
@@ -204,7 +204,10 @@ def test_files_with_other_columns_are_refused(change, message, data, tmp_path):
         scale_files(data, tmp_path / "out", LipschitzScaler())
 
 
-@pytest.mark.parametrize(("engine", "key"), [*((engine, "row") for engine in QUICK), ("polars", None)])
+@pytest.mark.parametrize(
+    ("engine", "key"),
+    [*((engine, "row") for engine in ORDERED), ("polars", None), pytest.param("dask", "row", marks=pytest.mark.more)],
+)
 def test_damage_in_the_middle_leaves_nothing(engine, key, data, scaler, tmp_path):
     """The end of the file, which says what is in it, is sound."""
     content = bytearray((data / "c.parquet").read_bytes())

@@ -23,7 +23,9 @@ pl = pytest.importorskip("polars")
 EPS = np.finfo(np.float64).eps
 DATA_SETS = ["adult", "breast", "credit", "letter", "spam", "wine"]
 CONTINUOUS = ("real", "positive")
-each_set = pytest.mark.parametrize("name", DATA_SETS)
+each_set = pytest.mark.parametrize(
+    "name", [name if name == "breast" else pytest.param(name, marks=pytest.mark.more) for name in DATA_SETS]
+)
 
 
 class DataSet:
@@ -235,6 +237,7 @@ def test_random_tables_end_at_the_target_and_come_back(
     assert_restored(scaler, table)
 
 
+@pytest.mark.more
 def test_most_kinds_are_inferred_as_a_person_declared_them(data_directory: Path) -> None:
     """Whole numbers that are codes cannot all be told from counts: six columns in seven is what to expect."""
     agree = []
