@@ -13,7 +13,7 @@ test: lint
 	$(BIN)/python -m pytest -n 2 --dist worksteal --durations=15 -m "not more"
 
 test-more: $(VENV)/test.stamp
-	$(BIN)/python -m pytest -n 2 --dist worksteal --durations=15 -m more
+	HYPOTHESIS_PROFILE=more $(BIN)/python -m pytest -n 2 --dist worksteal --durations=15 -m more
 
 lint: $(VENV)/test.stamp
 	$(BIN)/ruff check .

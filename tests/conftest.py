@@ -6,11 +6,18 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import is_hypothesis_test, settings
+from sizes import FULL
 
 from evenly.custom import define_likelihood
 from evenly.likelihoods import Likelihood, Support
 
 pytest.register_assert_rewrite("commands")
+
+settings.register_profile("few", max_examples=FULL // 5, deadline=None)
+settings.register_profile("more", max_examples=FULL, deadline=None)
+PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "few")
+settings.load_profile(PROFILE)
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -19,6 +26,15 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.2")
     # XLA's older way to emit loops takes 0.6 of the time to compile; the numbers are the same, up to rounding.
     os.environ.setdefault("XLA_FLAGS", "--xla_cpu_use_fusion_emitters=false")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Let a test whose size goes by the profile be one of both `make test` and, at full size, `make test-more`."""
+    if PROFILE == "more":
+        for item in items:
+            if is_hypothesis_test(getattr(item, "obj", None)) or item.get_closest_marker("sized"):
+                item.add_marker("more")
 
 
 @pytest.fixture(scope="session")

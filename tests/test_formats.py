@@ -24,6 +24,7 @@ from commands import printed, small_disk, streams
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
+from sizes import examples
 
 from evenly import EvenlyWarning, TableError, load_heart
 from evenly.delimited import read_delimited, settle_types, sniff
@@ -92,7 +93,7 @@ def test_arrow_files_of_another_library_are_read(tmp_path):
 finite = st.floats(allow_nan=False) | st.none()
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(cells=st.lists(finite, min_size=1, max_size=20).filter(lambda cells: any(c is not None for c in cells)))
 @pytest.mark.parametrize("name", ["a.csv", "a.tsv"])
 def test_a_number_is_read_back_to_the_last_bit(cells, name, tmp_path):
@@ -110,7 +111,7 @@ printable = st.text(st.characters(exclude_categories=("Cs", "Cc")) | st.sampled_
 )
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(cells=st.lists(st.none() | printable, min_size=1, max_size=8), name=st.sampled_from(["a.csv", "a.tsv"]))
 def test_a_text_is_read_back_letter_by_letter(cells, name, tmp_path):
     table = pl.DataFrame({"a": pl.Series(cells, dtype=pl.String), "b": ["t"] * len(cells)})

@@ -8,10 +8,11 @@ import warnings
 from collections.abc import Callable
 
 import pytest
+from sizes import examples
 
 from evenly import EvenlyError, EvenlyWarning, inspect_table, load_heart, read_table, write_table
 
-N_FILES = 500
+N_FILES = examples(500)
 SECONDS = 5.0
 
 TEXTS = (
@@ -95,6 +96,7 @@ def test_the_good_files_are_good(tmp_path):
             assert inspect_table(read_table(tmp_path / "a.csv")).n_rows in (303, 59, 60)
 
 
+@pytest.mark.sized
 @pytest.mark.parametrize("which", range(5), ids=["heart", "texts", "german", "windows", "utf-16"])
 def test_a_damaged_file_is_inspected_or_refused_in_words(which, tmp_path):
     files = good_files(tmp_path)

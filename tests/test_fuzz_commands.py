@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import pytest
 from commands import run
+from sizes import examples
 from test_fuzz import damaged, good_files
 
-N_FILES = 170
+N_FILES = examples(170)
 
 
+@pytest.mark.sized
 @pytest.mark.parametrize("command", ["inspect", "scale", "diagnose"])
 def test_a_damaged_file_is_used_or_refused_in_one_sentence(command, tmp_path):
     environment = {"EVENLY_TRACEBACK": "1"}  # an unforeseen error comes through as it is

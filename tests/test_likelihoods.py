@@ -23,6 +23,7 @@ import scipy.stats as stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
+from sizes import examples
 
 from evenly._support import EvenlyError, TableError
 from evenly.likelihoods import (
@@ -326,7 +327,7 @@ def _representable(case: Case, x: np.ndarray, scale: float) -> bool:
 scales = st.floats(-3.0, 3.0).map(lambda exponent: 10.0**exponent)
 levels = st.floats(1e-4, 1.0 - 1e-4)
 any_scaled_case = st.sampled_from(SCALED)
-property_test = settings(deadline=None, derandomize=True, database=None, max_examples=300)
+property_test = settings(deadline=None, derandomize=True, database=None, max_examples=examples(300))
 
 
 @property_test

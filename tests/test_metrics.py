@@ -15,6 +15,7 @@ import pytest
 import scipy.stats as stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sizes import examples
 from sklearn.impute import SimpleImputer
 from sklearn.metrics import accuracy_score, root_mean_squared_error
 
@@ -164,7 +165,7 @@ def test_mean_or_mode_agrees_with_scikit_learns_simple_imputer(seed):
 # --- laws -------------------------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_the_order_of_rows_does_not_matter(seed):
     table = draw(seed, 20)
@@ -178,7 +179,7 @@ def test_the_order_of_rows_does_not_matter(seed):
         np.testing.assert_allclose(here, there, rtol=1e-9)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(seed=st.integers(0, 2**32 - 1), factor=st.floats(1e-3, 1e3), offset=st.floats(-1e3, 1e3))
 def test_errors_of_numbers_do_not_depend_on_the_unit(seed, factor, offset):
     table = draw(seed, 20, [REAL])
@@ -188,7 +189,7 @@ def test_errors_of_numbers_do_not_depend_on_the_unit(seed, factor, offset):
     np.testing.assert_allclose(here, there, rtol=1e-7)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_what_was_not_hidden_does_not_change_the_honest_error(seed):
     table = draw(seed, 20)
@@ -200,7 +201,7 @@ def test_what_was_not_hidden_does_not_change_the_honest_error(seed):
 # --- as published -----------------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_without_a_split_both_protocols_are_the_same(seed):
     columns = [REAL, IGNORED.model_copy(update={"name": "first"}), *EVERY_KIND[1:]]

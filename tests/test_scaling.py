@@ -17,6 +17,7 @@ import scipy.special as special
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
+from sizes import examples
 
 from evenly._support import TableError
 from evenly.likelihoods import (
@@ -39,7 +40,7 @@ from evenly.smoothness import Bound, scaled_smoothness
 from evenly.statistics import measure_counts, measure_values, take_moments
 from evenly.tricks import Feature, FeatureStatistics, feature_statistics
 
-property_test = settings(deadline=None, derandomize=True, database=None, max_examples=100)
+property_test = settings(deadline=None, derandomize=True, database=None, max_examples=examples(100))
 BOUNDS: tuple[Bound, ...] = ("exact", "paper")
 both_bounds = pytest.mark.parametrize("bound", BOUNDS)
 

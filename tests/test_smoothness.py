@@ -15,6 +15,7 @@ import scipy.special as special
 import scipy.stats as stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sizes import examples
 
 from evenly._support import TableError
 from evenly.likelihoods import (
@@ -41,7 +42,7 @@ from evenly.smoothness import (
 )
 
 EPS = np.finfo(np.float64).eps
-property_test = settings(deadline=None, derandomize=True, database=None, max_examples=60)
+property_test = settings(deadline=None, derandomize=True, database=None, max_examples=examples(60))
 Fitted = tuple[Likelihood, np.ndarray]
 Ball = tuple[Likelihood, np.ndarray, float]
 SCALABLE = [family for family in LIKELIHOODS.values() if family.scalable]

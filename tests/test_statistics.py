@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sizes import examples
 
 from evenly.likelihoods import LIKELIHOODS, LOG_NORMAL, NORMAL, Categorical, Likelihood, Pivot, get_likelihood
 from evenly.schema import Column
@@ -34,7 +35,7 @@ from evenly.statistics import (
 )
 from evenly.tables import BLOCK
 
-property_test = settings(deadline=None, derandomize=True, database=None, max_examples=60)
+property_test = settings(deadline=None, derandomize=True, database=None, max_examples=examples(60))
 NAMES = [*LIKELIHOODS, "categorical"]
 SCALABLE = [name for name, family in LIKELIHOODS.items() if family.scalable]
 each_likelihood = pytest.mark.parametrize("name", NAMES)

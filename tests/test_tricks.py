@@ -19,6 +19,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy.integrate import quad
 from scipy.optimize import brentq
+from sizes import examples
 
 from evenly.likelihoods import BERNOULLI, GAMMA, NORMAL, POISSON, Categorical, get_likelihood
 from evenly.recover import recover_column
@@ -42,7 +43,7 @@ from evenly.tricks import (
     undo_values,
 )
 
-property_test = settings(deadline=None, derandomize=True, database=None, max_examples=100)
+property_test = settings(deadline=None, derandomize=True, database=None, max_examples=examples(100))
 NOISE = stats.beta(1.1, 30.0)
 COUNT = Feature(0, "n", GAMMA, "gamma")
 

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sizes import examples
 
 from evenly._support import EvenlyWarning
 from evenly.scaler import LipschitzScaler
@@ -207,7 +208,7 @@ def random_tables(draw: Any) -> tuple[Any, dict[str, str]]:
     return pd.DataFrame(table), {f"{kind} {j}": kind for j, kind in enumerate(kinds)}
 
 
-@settings(deadline=None, derandomize=True, database=None, max_examples=60)
+@settings(deadline=None, derandomize=True, database=None, max_examples=examples(60))
 @given(random_tables(), st.floats(-1.0, 4.0), st.sampled_from(["exact", "paper"]))
 def test_random_tables_end_at_the_target_and_come_back(
     drawn: tuple[Any, dict[str, str]], log_target: float, bound: Any
