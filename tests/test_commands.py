@@ -17,7 +17,7 @@ import polars as pl
 import pytest
 from commands import MAIN, failed, run, run_process, small_disk, succeeded
 
-from evenly import LipschitzScaler, read_table, write_table
+from evenly import LipschitzScaler, balance, read_table, write_table
 
 TINY = ("--epochs", "1", "--share", "0.2")
 FORMATS = ("csv", "tsv", "parquet", "arrow", "feather", "jsonl", "csv.gz", "csv.zst", "jsonl.gz")
@@ -27,7 +27,7 @@ TRIED = {
     "impute": FORMATS,
     "diagnose": ("csv", "parquet"),
     "compare": ("tsv", "jsonl"),
-    "report": ("csv.gz",),  # and Feather, in JSON
+    "report": ("csv.gz", "feather"),
 }
 """All formats, where a command also writes the table; of the others each takes some, and all read by one function."""
 
@@ -63,6 +63,12 @@ def table(tmp_path):
         return path
 
     return write
+
+
+@pytest.fixture
+def short_diagnosis(monkeypatch):
+    """A report's diagnosis trains as long as the table needs, whatever `--epochs`: here, an epoch is enough."""
+    monkeypatch.setattr(balance, "diagnose", partial(balance.diagnose, epochs=1))
 
 
 # --- in this process as in one of its own -------------------------------------------------------------------------
@@ -187,6 +193,7 @@ def assert_one_page(path: Path) -> None:
         assert raw not in page
 
 
+@pytest.mark.usefixtures("short_diagnosis")
 @each_format("report")
 def test_report_is_one_page(evenly, table, form, tmp_path):
     succeeded(evenly("report", table(form), "-o", "page.html", *TINY))
@@ -200,6 +207,7 @@ def test_impute_reads_standard_input_and_writes_standard_output(evenly, table):
     assert len(done.stdout.splitlines()) == 61
 
 
+@pytest.mark.usefixtures("short_diagnosis")
 def test_impute_saves_samples_reports_and_loads_for_new_rows(evenly, table, tmp_path):
     path = table()
     done = evenly(
@@ -237,8 +245,9 @@ def test_json_is_all_that_is_printed(evenly, table):
     assert [one["column"] for one in plain["trial"]["columns"]] == ["size", "people", "colour"]
 
 
+@pytest.mark.usefixtures("short_diagnosis")
 def test_a_report_speaks_json_too(evenly, table, tmp_path):
-    plain = json.loads(succeeded(evenly("report", table("feather"), "-o", "page.html", "--json", *TINY)))
+    plain = json.loads(succeeded(evenly("report", table("parquet"), "-o", "page.html", "--json", *TINY)))
     assert plain["out"] == "page.html"
     assert plain["diagnosis"]["verdict"]
     assert_one_page(tmp_path / "page.html")
