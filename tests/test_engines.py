@@ -149,6 +149,8 @@ def assert_same_features(got: Any, expected: pd.DataFrame) -> None:
             np.testing.assert_allclose(
                 got[name].to_numpy(np.float64, na_value=np.nan), expected[name], rtol=1e-9, atol=1e-12, err_msg=name
             )
+        else:  # a column that is passed through
+            assert got[name].astype(expected[name].dtype).equals(expected[name]), name
 
 
 # --- fitting ---
