@@ -1,0 +1,256 @@
+"""Would the tests notice? Deliberate faults, each in a copy of the source, against the tests of the touched area.
+
+    python tests/faults.py [--only NAME ...] [--list]
+
+The checkout is never changed. A fault counts as caught if a test fails with it that passes without it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+MARKERS = "not slow"
+"""The tests that `make test` runs."""
+LEAST_SHARE = 0.9
+"""Of the faults that have to be caught: 18 of 20."""
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One thing done wrong: `old` occurs exactly once in `file`, below `src/evenly`, and becomes `new`."""
+
+    name: str
+    file: str
+    old: str
+    new: str
+    tests: tuple[str, ...]
+    """Files of the touched area, below `tests`."""
+
+
+FAULTS = [
+    Fault(  # covariance of x and 1/x with the wrong sign
+        "fisher-sign",
+        "likelihoods.py",
+        "mean**3 / shape, -mean / shape, corner)",
+        "mean**3 / shape, mean / shape, corner)",
+        ("test_likelihoods.py",),
+    ),
+    Fault(  # the baseline sees the cells that it is scored on
+        "baseline-peeks",
+        "metrics.py",
+        "visible = truth[~np.isnan(truth[:, j]) & ~hidden[:, j], j]",
+        "visible = truth[~np.isnan(truth[:, j]), j]",
+        ("test_metrics.py",),
+    ),
+    Fault(  # a class called `<script>` becomes markup
+        "unescaped-class",
+        "report/charts.py",
+        'names: Sequence[Any] = [tag("bdi", label) for label in cells.classes]',
+        'names: Sequence[Any] = [Html(f"<bdi>{label}</bdi>") for label in cells.classes]',
+        ("test_report.py",),
+    ),
+    Fault(  # a row is lost where one batch ends and the next begins
+        "row-between-batches",
+        "parquet.py",
+        "some, n = [frame[at:]], n - at",
+        "some, n = [frame[at + 1 :]], n - at",
+        ("test_parquet.py",),
+    ),
+    Fault(  # codes in the order of the numbers, not in that of the declared classes
+        "class-order",
+        "cells.py",
+        "codes = np.array([k for _, k in ordered] or [0], np.float64)",
+        "codes = np.arange(max(len(ordered), 1), dtype=np.float64)",
+        ("test_schema.py", "test_scaler.py"),
+    ),
+    Fault(  # a column that passes through an engine's transform comes out as the first one
+        "lost-column",
+        "expressions.py",
+        'scaled.append(nw.col(f"x{j}"))',
+        'scaled.append(nw.col("x0"))',
+        ("test_engines.py",),
+    ),
+    Fault(  # quantiles of x + shift instead of x
+        "interval-shift",
+        "recover.py",
+        "family.quantile(_natural(family, usual), level) - column.shift)",
+        "family.quantile(_natural(family, usual), level))",
+        ("test_recover.py",),
+    ),
+    Fault(
+        "unscale-shift",
+        "scaler.py",
+        "values = np.where(values - column.shift < 0.0, 0.0, values - column.shift)",
+        "values = np.where(values < 0.0, 0.0, values)",
+        ("test_scaler.py",),
+    ),
+    Fault(
+        "ignored-seed",
+        "tricks.py",
+        "np.random.Philox(key=[seed, key])",
+        "np.random.Philox(key=[0, key])",
+        ("test_tricks.py", "test_scaler.py"),
+    ),
+    Fault(  # the noise's mean stays in the rate
+        "gamma-offset",
+        "tricks.py",
+        "return GAMMA.mean(natural) - OFFSET - NOISE_MEAN",
+        "return GAMMA.mean(natural) - OFFSET",
+        ("test_tricks.py", "test_recover.py"),
+    ),
+    Fault(  # whoever reads while a file is written sees half of it
+        "written-in-place",
+        "files.py",
+        "yield Path(temporary)\n        os.chmod(temporary, 0o666 & ~_umask())\n        os.replace(temporary, path)",
+        "yield path\n        Path(temporary).unlink()",
+        ("test_files.py", "test_formats.py"),
+    ),
+    Fault(  # the error of a column that was never scored is a perfect 0
+        "null-error",
+        "paper/records.py",
+        'return float(f"{value:.6g}") if np.isfinite(value) else None',
+        'return float(f"{value:.6g}") if np.isfinite(value) else 0.0',
+        ("test_sweep.py",),
+    ),
+    Fault(  # the variance between tables divided by n instead of n - 1
+        "rubin-n",
+        "pooling.py",
+        "np.var(shifts / unit, 0, ddof=1)",
+        "np.var(shifts / unit, 0, ddof=0)",
+        ("test_pooling.py",),
+    ),
+    Fault(  # two parts of a column, each with the other's weight
+        "merged-weights",
+        "statistics.py",
+        "self.means + (means - self.means) * (other.n / n))",
+        "self.means + (means - self.means) * (self.n / n))",
+        ("test_statistics.py", "test_merging.py"),
+    ),
+    Fault(  # the commonest marker of UCI's files becomes a class
+        "marker-lost",
+        "facts.py",
+        'MISSING_MARKERS = ("", "?", "NA",',
+        'MISSING_MARKERS = ("", "NA",',
+        ("test_schema.py", "test_inspection.py"),
+    ),
+    Fault(  # two quotes within a cell are two quotes
+        "csv-quote",
+        "delimited.py",
+        'reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)\n    line',
+        'reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, doublequote=False)\n    line',
+        ("test_formats.py",),
+    ),
+    Fault(  # ordered categories lose their order
+        "ordinal-unordered",
+        "kinds.py",
+        'return ("ordinal", "") if cells.ordered else ("binary" if n == 2 else "categorical", "")',
+        'return "binary" if n == 2 else "categorical", ""',
+        ("test_schema.py",),
+    ),
+]
+
+
+@dataclass(frozen=True)
+class Found:
+    """What the tests said to a fault."""
+
+    fault: Fault
+    test: str
+    """The first that failed; empty if none did."""
+    seconds: float
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description="Inject faults into copies of the source and count those that tests catch."
+    )
+    parser.add_argument("--only", nargs="+", metavar="NAME", help="these faults only")
+    parser.add_argument("--list", action="store_true", help="list the faults and stop")
+    arguments = parser.parse_args()
+    names = [fault.name for fault in FAULTS]
+    if len(set(names)) < len(names):
+        parser.error("two faults have the same name")
+    for name in arguments.only or ():
+        if name not in names:
+            parser.error(f"no fault {name!r}; there are {', '.join(names)}")
+    chosen = [fault for fault in FAULTS if not arguments.only or fault.name in arguments.only]
+    changed = {fault.name: faulty_text(fault) for fault in chosen}  # all of them, before the first test runs
+    if arguments.list:
+        for fault in chosen:
+            print(f"{fault.name:20}  {fault.file:20}  {' '.join(fault.tests)}")
+        return 0
+    found = []
+    for fault in chosen:
+        found.append(inject(fault, changed[fault.name]))
+        print(tell(found[-1]), flush=True)
+    caught = sum(bool(one.test) for one in found)
+    print(f"\n{'fault':20}  {'file':20}  {'':10}  {'time':>6}  first test to fail")
+    print("\n".join(map(tell, found)))
+    print(f"{caught} of {len(found)} caught")
+    return int(caught < LEAST_SHARE * len(found))
+
+
+def tell(one: Found) -> str:
+    outcome = "caught" if one.test else "NOT CAUGHT"
+    return f"{one.fault.name:20}  {one.fault.file:20}  {outcome:10}  {one.seconds:4.0f} s  {one.test}".rstrip()
+
+
+def faulty_text(fault: Fault) -> str:
+    """Return the file with the fault in it; refuse a fault that the source or the tests have left behind."""
+    text = (ROOT / "src" / "evenly" / fault.file).read_text(encoding="utf-8")
+    if (n := text.count(fault.old)) != 1:
+        sys.exit(
+            f"{fault.name}: expected its old text once in src/evenly/{fault.file}, found it {n} times:\n{fault.old}"
+        )
+    for test in fault.tests:
+        if not (ROOT / "tests" / test).is_file():
+            sys.exit(f"{fault.name}: no file tests/{test}")
+    return text.replace(fault.old, fault.new)
+
+
+def inject(fault: Fault, text: str) -> Found:
+    """Run the tests of a fault's area on a copy of the source that has it."""
+    with tempfile.TemporaryDirectory(prefix="evenly-fault-") as folder:
+        source = Path(folder) / "src"
+        shutil.copytree(ROOT / "src", source, ignore=shutil.ignore_patterns("__pycache__"))
+        (source / "evenly" / fault.file).write_text(text, encoding="utf-8")
+        began = time.perf_counter()
+        done = run_tests(source, Path(folder), fault.tests, "-x")
+        seconds = time.perf_counter() - began
+        if done.returncode == 0:
+            return Found(fault, "", seconds)
+        failed = json.loads((Path(folder) / "cache" / "v" / "cache" / "lastfailed").read_text())
+        shutil.copy2(ROOT / "src" / "evenly" / fault.file, source / "evenly" / fault.file)
+        without = run_tests(source, Path(folder), fault.tests, "--last-failed")
+        if without.returncode:
+            sys.exit(f"{fault.name}: tests fail without it, too:\n{without.stdout[-3000:]}{without.stderr[-3000:]}")
+        return Found(fault, next(iter(failed)).removeprefix("tests/"), seconds)
+
+
+def run_tests(source: Path, folder: Path, tests: tuple[str, ...], *options: str) -> subprocess.CompletedProcess[str]:
+    """Run test files on a source; whatever else than passed or failed tests comes of it ends the script."""
+    environment = os.environ | {"PYTHONPATH": str(source), "PYTHONDONTWRITEBYTECODE": "1"}
+    where = [sys.executable, "-c", "import evenly; print(evenly.__file__)"]
+    used = subprocess.run(where, env=environment, cwd=ROOT, capture_output=True, text=True, check=False)
+    if not used.stdout.startswith(str(source)):
+        sys.exit(f"the tests would not run on the copy but on {used.stdout or used.stderr}")
+    files = [f"tests/{test}" for test in tests]
+    command = [sys.executable, "-m", "pytest", "-m", MARKERS, "-o", f"cache_dir={folder / 'cache'}", *options, *files]
+    done = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, check=False)
+    if done.returncode not in (0, 1):
+        sys.exit(f"pytest ended with {done.returncode}:\n{done.stdout[-3000:]}{done.stderr[-3000:]}")
+    return done
+
+
+if __name__ == "__main__":
+    sys.exit(main())
