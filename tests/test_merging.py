@@ -92,6 +92,19 @@ def test_classes_are_united_and_a_third_one_makes_a_column_categorical():
     assert both.columns_[0].frequencies.tolist() == [0.25, 0.5, 0.25]
 
 
+@pytest.mark.parametrize(
+    "cells",
+    [(["a", "b", "?"], ["a", "b", "NA"]), (["1.5", "0.5", "?"], ["7.5", "2.5", "NA"])],
+    ids=["texts", "numbers"],
+)
+def test_markers_of_either_part_mean_missing_in_the_sum(cells):
+    first, second = (pd.DataFrame({"c": part * 6, "x": [0.5, -1.5, 3.0] * 6}) for part in cells)
+    both, whole = fit(first) + fit(second), fit(pd.concat([first, second]))
+    assert sorted(both.schema_["c"].missing) == sorted(whole.schema_["c"].missing) == ["?", "NA"]
+    np.testing.assert_allclose(both.summary_["scale"], whole.summary_["scale"], rtol=1e-10)
+    assert both.transform(second)["x"].notna().all()
+
+
 def test_parts_that_cannot_be_merged_say_so():
     def part(values, **settings):
         return fit(pd.DataFrame({"x": values}), **settings)

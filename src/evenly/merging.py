@@ -55,7 +55,9 @@ def merge_parts(a: Part, b: Part, rule: Rule, stored: Stored, family: Callable[[
     if _decided(a.column) != _decided(b.column):
         raise _unlike(a.column, b.column)
     own = None if a.column.kind == "ignore" else family(a.column)
-    return Part(a.column.model_copy(deep=True), a.statistics.merge(b.statistics, own))
+    column = a.column.model_copy(deep=True)
+    column.missing = _markers(a.column, b.column)
+    return Part(column, a.statistics.merge(b.statistics, own))
 
 
 def _values(part: Part) -> dict[Value, int] | None:
@@ -86,7 +88,7 @@ def _merge_counted(
         declared = [*(a.column.classes or ()), *(b.column.classes or ())]
         cells = LazyColumn(rule.name, cells.native, stored.dtype, "text", list(dict.fromkeys(declared)), stored.ordered)
     column, _ = rule.infer(cells, lambda: look(cells, (), weights))
-    column.missing = list(dict.fromkeys([*a.column.missing, *b.column.missing]))
+    column.missing = _markers(a.column, b.column)
     values = encode_growing(column, TableColumn(rule.name, cells.native))
     check_values(column, values, family(column))
     return Part(column, measure_counted(column, family(column), values, weights, False))
@@ -95,7 +97,7 @@ def _merge_counted(
 def _merge_mixed(counted: Part, values: dict[Value, int], other: Part, family: Callable[[Column], Likelihood]) -> Part:
     """Merge whole numbers that were counted with numbers of the same column that were averaged."""
     column = other.column.model_copy(deep=True)
-    column.missing = list(dict.fromkeys([*column.missing, *counted.column.missing]))
+    column.missing = _markers(other.column, counted.column)
     own, numbers = family(column), np.array(list(values), np.float64)
     try:
         check_values(column, numbers, own)
@@ -104,6 +106,11 @@ def _merge_mixed(counted: Part, values: dict[Value, int], other: Part, family: C
     weights = np.array(list(values.values()), np.float64)
     statistics = measure_counted(column, own, numbers, weights, False)
     return Part(column, statistics.merge(other.statistics, own))
+
+
+def _markers(a: Column, b: Column) -> list[Value]:
+    """Return the markers of missing cells of both parts."""
+    return list(dict.fromkeys([*a.missing, *b.missing]))
 
 
 def _decided(column: Column) -> dict[str, object]:
