@@ -329,6 +329,16 @@ def test_rare_classes_are_counted_together():
     assert len(found.classes) == 21
     assert (found.classes[0], found.observed[0]) == ("c29", 30)
     assert (found.classes[-1], found.observed[-1]) == ("other (10 classes)", sum(range(1, 11)))
+    assert sum(found.observed) == len(cells)
+
+
+def test_imputed_cells_of_rare_classes_are_counted_together_too():
+    full = pd.DataFrame({"a": [f"c{k:02d}" for k in range(30) for _ in range(k + 1)]})
+    given = full.where((full.index % 5 < 4)[:, None])
+    found = distributions(given, full, infer_schema(given))["a"]
+    assert found.classes[-1].startswith("other (")
+    assert found.imputed[-1] > 0
+    assert sum(found.imputed) == found.n_filled == given["a"].isna().sum()
 
 
 @pytest.mark.parametrize(
