@@ -341,6 +341,13 @@ def test_json_lines_keep_what_they_hold(tmp_path):
     }
 
 
+@pytest.mark.parametrize("beside", ["1", "true"], ids=["alike", "mixed"])
+def test_whole_numbers_of_json_beyond_64_bits_keep_their_digits(beside, tmp_path):
+    """A mixed column beside them has the lines read one by one."""
+    text = f'{{"n": 18446744073709551616, "b": {beside}}}\n{{"n": 1, "b": 2}}\n'
+    assert read(text, tmp_path, "a.jsonl")["n"].to_list() == ["18446744073709551616", "1"]
+
+
 def test_mixed_json_cells_become_text(tmp_path):
     table = read('{"a": true, "b": [1]}\n{"a": 3, "b": {"c": 1}}\n{"a": "x"}\n', tmp_path, "a.jsonl")
     assert table.rows() == [("true", "[1]"), ("3", '{"c": 1}'), ("x", None)]
