@@ -284,6 +284,15 @@ def test_settings_and_hard_columns_are_as_in_memory(engine, lazily):
 
 
 @pytest.mark.parametrize("engine", QUICK)
+def test_numbers_that_an_engine_counted_spread_as_their_cells_do_not_as_their_values(engine, lazily):
+    """Each value occurs about twice; with one copy of each, the variance would be that of a count."""
+    often = pd.DataFrame({"x": np.random.default_rng(0).integers(0, 990, 2_000)})
+    expected = LipschitzScaler().fit(often).schema_
+    assert expected["x"].kind == "positive"
+    assert LipschitzScaler().fit(lazily(engine, often)).schema_ == expected
+
+
+@pytest.mark.parametrize("engine", QUICK)
 def test_many_texts_are_told_apart_without_listing_them(engine, lazily, monkeypatch):
     monkeypatch.setattr(engines, "MOST_TEXTS", 50)
     many = pd.DataFrame(

@@ -162,11 +162,11 @@ def test_a_line_that_names_the_delimiter_for_excel_is_understood(tmp_path):
 
 
 def test_decimal_commas_are_read_as_numbers_and_said(tmp_path):
-    text = "Größe;Betrag;Datum;Wert;n;Liste\n1,75;1.234,50;31.12.2024;1,5;1;1,2,3\n1,8;-2,00;1.1.2025;k. A.;2;4\n"
+    text = "Größe;Betrag;Datum;Wert;n;Liste\n1,75;1.234.567,50;31.12.2024;1,5;1;1,2,3\n1,8;-2,00;1.1.2025;k. A.;2;4\n"
     with pytest.warns(EvenlyWarning, match=r"decimal comma in 'Größe', 'Betrag', 'Wert' .* written with a point"):
         table = read(text, tmp_path)
     assert table["Größe"].to_list() == [1.75, 1.8]
-    assert table["Betrag"].to_list() == [1234.5, -2.0]
+    assert table["Betrag"].to_list() == [1234567.5, -2.0]
     assert table["Wert"].to_list() == [
         "1.5",
         "k. A.",
