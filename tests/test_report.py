@@ -90,6 +90,18 @@ def test_the_summary_tells_the_numbers_that_matter(people, page):
     assert f"No better than that: {worse[0]}" in page.text
 
 
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [(0.1, "class gives 0.400: 75 % less."), (0.4, "class gives 0.400, which is no worse."), (0.5, "no worse.")],
+)
+def test_the_summary_tells_how_much_less_the_error_is_or_that_the_mean_does_as_well(error, told):
+    """The share of the error that is gone, not the one that is left."""
+    given = make_table(50)[0][["age"]]
+    (scored,) = make_trial({"age": "real"}).columns
+    trial = replace(make_trial({}), columns=(replace(scored, error=error, baseline=0.4),))
+    assert told in Page(evenly.make_report(given, trial=trial)).text.replace("\u00a0", " ")
+
+
 def test_every_column_has_its_error_with_interval_beside_the_baseline(people, page):
     for one in people[1]["trial"].columns:
         measure = one.measure[0].upper() + one.measure[1:]
