@@ -360,6 +360,17 @@ def test_an_engines_own_scaler_gives_the_features_of_pandas(engine, fitted, lazi
     assert_same_features(got, fitted("pandas", "lip-gamma").transform(table(), key="id"))
 
 
+@pytest.mark.parametrize("engine", ENGINES)
+def test_negative_keys_give_the_same_noise_everywhere(engine, lazily):
+    """Remainders of negative numbers have another sign on Spark."""
+    keyed = pd.DataFrame(
+        {"key": np.arange(-20, 20) * 10**9, "n": [0, 3, 1, 2, 7] * 8, "x": [0.5, -1.5, 2.0, 0.25] * 10}
+    )
+    scaler = LipschitzScaler(kinds={"key": "ignore", "n": "count"}, random_state=0).fit(keyed)
+    got = numbers(scaler.transform(lazily(engine, keyed), key="key"), key="key")
+    np.testing.assert_allclose(got["n"], scaler.transform(keyed, key="key")["n"], rtol=1e-9)
+
+
 @pytest.mark.parametrize("engine", QUICK)
 def test_what_fit_did_not_see_becomes_missing(engine, lazily):
     """Unseen classes as in memory; values without a density, which are errors in memory, too."""
