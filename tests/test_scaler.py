@@ -742,3 +742,17 @@ def test_zeros_of_an_exponential_column_are_scaled_as_they_are():
     scaler = LipschitzScaler("lip-none", likelihoods={"a": "exponential"}, target=9.0).fit(table)
     assert scaler.summary_["scale"][0] == pytest.approx(3.0 / table["a"].mean(), rel=1e-9)  # sqrt(target / mean^2)
     assert scaler.transform(table)["a"][0] == 0.0
+
+
+def test_an_array_of_other_than_the_features_does_not_come_back():
+    scaler = LipschitzScaler("std-none").fit(np.array([[0.5, -1.5], [2.0, 3.0], [1.0, 0.25]]))
+    with pytest.raises(TableError, match="got 3 columns, but expected the 2 features of transform"):
+        scaler.inverse_transform(np.zeros((4, 3)))
+
+
+def test_the_key_of_an_array_is_a_columns_place_and_rows_keep_their_noise_in_any_order():
+    table = np.column_stack([np.arange(40), np.tile([0, 3, 1, 2, 7], 8)])
+    scaler = LipschitzScaler(kinds={0: "ignore", 1: "count"}, random_state=0).fit(table)
+    scaled = scaler.transform(table, key=0)
+    np.testing.assert_array_equal(scaler.transform(table[::-1], key=0), scaled[::-1])
+    assert (scaler.transform(table[::-1]) != scaled[::-1]).any()

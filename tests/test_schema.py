@@ -9,7 +9,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from evenly import Schema, TableError, infer_schema, load_heart
+from evenly import Column, Schema, TableError, infer_schema, load_heart
 from evenly.cells import decode, encode
 from evenly.tables import open_table
 
@@ -244,3 +244,32 @@ def test_a_wrong_file_is_a_clear_error(content, message, tmp_path):
     (tmp_path / "schema.json").write_text(content)
     with pytest.raises(TableError, match=message):
         Schema.load(tmp_path / "schema.json")
+
+
+def test_a_printed_schema_tells_shifts_clips_bounds_and_markers():
+    schema = Schema(
+        columns=[
+            Column(name="a", kind="positive", shift=0.5, lower=0.0, upper=9.0),
+            Column(name="b", kind="positive", clip=1e-30, missing=[-9]),
+            Column(name="c", kind="categorical", classes=["u", "v", "w", "x", "y"]),
+        ]
+    )
+    lines = str(schema).splitlines()
+    assert "shift 0.5, from 0.0 to 9.0" in lines[1]
+    assert "clip 1e-30, missing: -9" in lines[2]
+    assert "u | v | w | x | ... (5)" in lines[3]
+
+
+def test_a_column_that_is_not_in_the_schema_or_is_there_twice_is_an_error():
+    with pytest.raises(KeyError, match="b"):
+        Schema(columns=[Column(name="a", kind="real")])["b"]
+    with pytest.raises(ValueError, match="the column 'a' is there twice"):
+        Schema(columns=[Column(name="a", kind="real"), Column(name="a", kind="count")])
+
+
+def test_what_to_do_with_zeros_and_a_kind_beside_a_likelihood_are_checked():
+    table = pd.DataFrame({"a": [0.0, 1.5, 2.5]})
+    with pytest.raises(TableError, match="zeros = 'drop', but expected 'shift' or 'clip'"):
+        infer_schema(table, zeros="drop")
+    with pytest.raises(TableError, match="Column 'a': got the kind 'count' and the likelihood 'normal'"):
+        infer_schema(table, kinds={"a": "count"}, likelihoods={"a": "normal"})
