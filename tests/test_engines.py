@@ -23,7 +23,18 @@ import pytest
 from scipy import stats
 from scipy.special import betaincinv
 
-from evenly import Column, EvenlyWarning, LipschitzScaler, Schema, TableError, engines, lazy, scale_files
+from evenly import (
+    Column,
+    EvenlyWarning,
+    LipschitzScaler,
+    Schema,
+    Support,
+    TableError,
+    define_likelihood,
+    engines,
+    lazy,
+    scale_files,
+)
 from evenly.likelihoods import GAMMA
 from evenly.tricks import _PRIME, LEVEL_STEPS, MOST_NOISE, NOISE_A, NOISE_B, Feature, keyed_noise
 
@@ -312,6 +323,48 @@ def test_many_texts_are_told_apart_without_listing_them(engine, lazily, monkeypa
     spelled = pd.DataFrame({"x": [f"{k}.5" for k in range(100)]})
     with pytest.raises(TableError, match=r"100 distinct texts that spell numbers.*cast it to numbers on its engine"):
         LipschitzScaler().fit(lazily(engine, spelled))
+
+
+def test_texts_of_all_partitions_are_told_apart_together(monkeypatch):
+    """Where Dask is asked for quartiles, partition by partition: of the first one alone, all texts would be dates."""
+    dd = pytest.importorskip("dask.dataframe")
+    monkeypatch.setattr(engines, "MOST_TEXTS", 50)
+    days = [f"20{k // 28:02d}-01-{k % 28 + 1:02d}" for k in range(100)]
+    many = pd.DataFrame(
+        {"said": days + [f"user{k}" for k in range(200)], "x": np.random.default_rng(0).normal(size=300)}
+    )
+    got = quiet(LipschitzScaler("iqr-none").fit, dd.from_pandas(many, npartitions=3)).schema_
+    assert got == quiet(LipschitzScaler("iqr-none").fit, many).schema_
+    assert got["said"].note == "identifier: nearly every cell differs"
+
+
+@pytest.mark.parametrize("engine", QUICK)
+def test_a_count_of_too_many_values_is_refused_with_a_remedy(engine, lazily, monkeypatch):
+    monkeypatch.setattr(engines, "MOST_VALUES", 100)
+    frame = pd.DataFrame({"n": np.random.default_rng(0).integers(0, 10**6, 500)})
+    with pytest.raises(TableError, match=r"Column 'n': got more than 100 distinct numbers.*declare it `positive`"):
+        LipschitzScaler(kinds={"n": "count"}).fit(lazily(engine, frame))
+
+
+@pytest.mark.parametrize("engine", QUICK)
+def test_values_beyond_the_support_of_a_likelihood_of_ones_own_become_missing(engine, lazily):
+    """A power of a uniform number, between 0 and 1: minus its logarithm is exponential."""
+    pytest.importorskip("jax")
+    power = define_likelihood(
+        "power",
+        support=Support(0.0, 1.0),
+        statistics=lambda x, xp: (xp.log(x),),
+        log_base=lambda x, xp: -xp.log(x),
+        log_partition=lambda natural, xp: -xp.log(natural[..., 0]),
+        factors=lambda scale, xp: (scale,),
+        scale_data=lambda x, scale, xp: x**scale,
+    )
+    seen = pd.DataFrame({"x": np.random.default_rng(0).random(60) ** 2})
+    scaler = LipschitzScaler(likelihoods={"x": power}).fit(seen)
+    new = pd.DataFrame({"x": [0.25, 1.5, 0.0, 0.75, -0.5]})
+    got = numbers(scaler.transform(lazily(engine, new)))["x"]
+    assert got.isna().tolist() == [False, True, True, False, True]
+    np.testing.assert_allclose(got.dropna(), scaler.transform(new.iloc[[0, 3]])["x"], rtol=1e-12)
 
 
 @pytest.mark.parametrize("engine", QUICK)
