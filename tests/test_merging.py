@@ -113,6 +113,10 @@ def test_parts_that_cannot_be_merged_say_so():
         part([0.5, 1.5, 2.5]) + part([-0.5, 1.5, 2.5])
     with pytest.raises(TableError, match=r"shift 0.5\) in one part and positive \(log-normal, shift 0\)"):
         part([0.0, 0.5, 2.5]) + part([0.25, 1.5, 2.5])
+    with pytest.raises(
+        TableError, match=r"count \(poisson, shift 0\) in one part and positive \(log-normal, shift 0\)"
+    ):
+        part([0, 1, 2, 4]) + part([0.5, 1.5, 2.5])  # where a 0 has no density
     with pytest.raises(TableError, match="method = 'lip-gamma' in one scaler and 'std-none' in the other"):
         part([0.5, 1.5]) + part([0.5, 1.5], method="std-none")
     with pytest.raises(TableError, match="Column 'y': got it in one scaler only"):

@@ -344,6 +344,14 @@ def test_rare_classes_are_counted_together():
     assert sum(found.observed) == len(cells)
 
 
+def test_classes_with_an_order_keep_it_and_others_come_by_size():
+    cells = pd.Categorical(["mid"] * 5 + ["low"] * 2 + ["high"] * 9, ["low", "mid", "high"], ordered=True)
+    given = pd.DataFrame({"level": cells, "word": cells.astype(str)})
+    found = distributions(given, None, infer_schema(given))
+    assert (found["level"].classes, found["level"].observed) == (("low", "mid", "high"), (2, 5, 9))
+    assert (found["word"].classes, found["word"].observed) == (("high", "mid", "low"), (9, 5, 2))
+
+
 def test_imputed_cells_of_rare_classes_are_counted_together_too():
     full = pd.DataFrame({"a": [f"c{k:02d}" for k in range(30) for _ in range(k + 1)]})
     given = full.where((full.index % 5 < 4)[:, None])
