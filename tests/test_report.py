@@ -201,6 +201,31 @@ def test_every_chart_has_a_text_and_its_numbers(page):
     assert len([tag for tag, _ in page.elements if tag == "details"]) == len(plots)
 
 
+def test_observed_and_imputed_cells_are_drawn_as_shares_so_that_few_compare_with_many():
+    full = pd.DataFrame({"a": ["x", "x", "x", "y"] * 10 + ["x", "y", "y", "y"]})
+    given = full.where((np.arange(44) < 40)[:, None])
+    (chart,) = json.loads(Page(evenly.make_report(given, filled=full)).scripts[0])
+    drawn = {label: shares for label, *shares in zip(chart["labels"], chart["observed"], chart["imputed"], strict=True)}
+    assert drawn == {"x": [0.75, 0.25], "y": [0.25, 0.75]}
+
+
+@pytest.mark.parametrize("epochs", [1, 79, 80, 81, 1000])
+def test_a_long_curve_is_thinned_out_but_ends_where_the_training_did(people, epochs):
+    given, _ = people
+    kinds = {column.name: column.kind for column in infer_schema(given).columns}
+    diagnosis = make_diagnosis(kinds, epochs)
+    page = Page(evenly.make_report(given, diagnosis=diagnosis))
+    line = next(chart for chart in json.loads(page.scripts[0]) if chart["type"] == "curves")["lines"][0]
+    name = next(column.name for column in infer_schema(given).columns if column.kind != "ignore")
+    training = diagnosis.trainings[0]
+    assert line["epochs"][-1] == epochs
+    assert len(line["epochs"]) == len(line["gain"]) <= 80
+    for epoch, gain in zip(line["epochs"], line["gain"], strict=True):
+        assert gain == pytest.approx(
+            training.log_likelihood[name][epoch - 1] - training.baseline[name], rel=1e-3, abs=1e-6
+        )
+
+
 def test_numbers_that_are_none_do_not_reach_the_charts(people):
     given, parts = people
     diagnosis = parts["diagnosis"]
