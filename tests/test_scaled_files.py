@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from evenly import LipschitzScaler, MissingExtraError, TableError, scale_files, scaled_files
+from evenly import LipschitzScaler, MissingExtraError, TableError, scale_files, scaled_files, sources
 from evenly.sources import find_files
 
 pytest.importorskip("pyarrow")
@@ -251,3 +251,15 @@ def test_rows_keep_their_order_on_all_cores(engine, tmp_path):
     scaler = LipschitzScaler("lip-none", kinds=kinds, missing=missing).fit(frame)
     scale_files(tmp_path / "a.parquet", tmp_path / "b.parquet", scaler, engine=engine)
     assert_same(pl.read_parquet(tmp_path / "b.parquet"), scaler.transform(frame))
+
+
+def test_dask_reads_row_groups_in_pieces_of_limited_size_and_every_row_once(tmp_path, monkeypatch):
+    dd = pytest.importorskip("dask.dataframe")
+    monkeypatch.setattr(sources, "PIECE_CELLS", 50)
+    frame = pl.DataFrame({"n": range(100), "x": [k / 2 for k in range(100)]})
+    frame.write_parquet(tmp_path / "a.parquet", row_group_size=10)
+    with sources.start_engine("dask") as engine:
+        read = engine.read([tmp_path / "a.parquet"])
+        assert isinstance(read, dd.DataFrame)
+        assert [len(part) for part in read.partitions] == [20] * 5  # two row groups of 20 cells each, not three
+        assert read.compute()["n"].tolist() == list(range(100))
