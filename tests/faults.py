@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-MARKERS = "not slow"
+MARKERS = "not more"
 """The tests that `make test` runs."""
 LEAST_SHARE = 0.9
 """Of the faults that have to be caught: 18 of 20."""

@@ -80,7 +80,7 @@ def test_a_damaged_file_costs_a_compilation_and_nothing_else(nothing_set, tmp_pa
     assert float(jax.jit(lambda x: x * 3.0 + 16.0)(1.0)) == 19.0
 
 
-@pytest.mark.slow
+@pytest.mark.more
 def test_several_processes_may_share_it(tmp_path):
     """Three at once, from an empty folder; then one that compiles nothing but what is too quick to keep."""
     code = (
