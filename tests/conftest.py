@@ -28,9 +28,16 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ.setdefault("XLA_FLAGS", "--xla_cpu_use_fusion_emitters=false")
 
 
+LONG_PAGES = ("diagnosis.md", "imputer.md", "multiple_imputation.md", "scaling_out.md")
+"""Pages of the documentation whose examples train models."""
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Let a test whose size goes by the profile be one of both `make test` and, at full size, `make test-more`."""
+    for item in items:
+        if item.path.name in LONG_PAGES:
+            item.add_marker("more")
     if PROFILE == "more":
         for item in items:
             if is_hypothesis_test(getattr(item, "obj", None)) or item.get_closest_marker("sized"):

@@ -627,6 +627,7 @@ def test_adult_is_unbalanced_standardized_and_balanced_under_lip(adult):
     assert smoothness == pytest.approx([1.0 / (12 * RATE)] * 12, rel=1e-9)
 
 
+@pytest.mark.more
 def test_adult_has_columns_that_std_overlooks_and_the_verdict_names_them(adult):
     table, schema = adult
     found = diagnose(table, schema=schema, random_state=0)

@@ -13,7 +13,8 @@ from evenly.cli import demo
 from evenly.cli.impute import learn
 
 
-@pytest.mark.parametrize("epochs", [1, pytest.param(None, marks=pytest.mark.more)])
+@pytest.mark.more
+@pytest.mark.parametrize("epochs", [1, None])
 def test_the_demo_tells_who_is_overlooked_and_how_well_cells_are_imputed(epochs, tmp_path: Path, monkeypatch):
     """Trained for an epoch, and as it is."""
 

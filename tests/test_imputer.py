@@ -36,7 +36,7 @@ from evenly import (
 )
 from evenly.budget import auto_epochs
 from evenly.features import arrange, describe, lay_out
-from evenly.models import MODELS
+from evenly.models import MODELS, PAPERS
 from evenly.models import bbvi as loop
 from evenly.scaling import METHODS
 from evenly.tables import open_table
@@ -89,7 +89,11 @@ def small_chunks():
         yield
 
 
-@pytest.fixture(scope="module", params=list(MODELS))
+EACH = [pytest.param(name, marks=[pytest.mark.more] if name in PAPERS else []) for name in MODELS]
+"""Every model; each of the paper's takes its time to compile."""
+
+
+@pytest.fixture(scope="module", params=EACH)
 def fitted(request) -> Imputer:
     return Imputer(request.param, **SMALL).fit(TABLE)
 
@@ -940,7 +944,7 @@ def test_scikit_learns_estimator_checks_pass():
 
 @pytest.mark.more
 @pytest.mark.filterwarnings("ignore::evenly.EvenlyWarning")
-@pytest.mark.parametrize("model", list(MODELS))
+@pytest.mark.parametrize("model", EACH)
 @pytest.mark.parametrize(
     "check",
     [
@@ -956,7 +960,7 @@ def test_a_trained_model_passes_the_checks_that_depend_on_it(model, check):
 # --- likelihoods of the user's own ---
 
 
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("model", EACH)
 def test_a_likelihood_of_ones_own_is_learned_saved_and_loaded_by_every_model(model, pareto, tmp_path):
     rng = np.random.default_rng(0)
     table = np.column_stack([1.0 + rng.pareto(3.0, 60), rng.normal(size=60)])

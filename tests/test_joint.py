@@ -187,6 +187,7 @@ def test_a_short_table_of_lines_is_imputed_nearly_as_well_as_by_one_who_knows_th
     pd.testing.assert_frame_equal(imputer.transform(shown.iloc[30:37]), found.iloc[30:37], check_exact=True)
 
 
+@pytest.mark.more
 def test_a_table_with_very_many_features_is_left_to_the_network(monkeypatch):
     table, hidden, _ = lines()
     monkeypatch.setattr(held_out, "MOST_FEATURES", 10)
@@ -195,6 +196,7 @@ def test_a_table_with_very_many_features_is_left_to_the_network(monkeypatch):
     assert not imputer.transform(table.mask(hidden)).isna().to_numpy().any()
 
 
+@pytest.mark.more
 def test_classes_that_lines_say_are_probabilities():
     table, hidden, _ = lines(400)
     shown = table.mask(hidden)

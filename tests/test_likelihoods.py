@@ -991,6 +991,7 @@ def test_every_library_gives_the_same_numbers(case: Case, side: Any) -> None:
         assert np.array_equal(np.asarray(inside), likelihood.support.contains(x - 0.5))
 
 
+@pytest.mark.more
 @sides
 @each_family
 def test_outside_the_support_every_library_agrees_and_leaves_gradients_clean(case: Case, side: Any) -> None:
@@ -1023,6 +1024,7 @@ def test_infinite_parameters_give_the_same_in_every_library(name: str, usual: fl
     assert np.array_equal(got, likelihood.log_density(x, natural))
 
 
+@pytest.mark.more
 @sides
 @each_family
 def test_single_precision_stays_single(case: Case, side: Any) -> None:
@@ -1102,6 +1104,7 @@ def test_recovered_columns_stay_on_the_device_and_in_the_precision_of_the_parame
             assert got.dtype == torch.float32, name
 
 
+@pytest.mark.more
 @sides
 @each_family
 def test_every_library_samples(case: Case, side: Any) -> None:

@@ -170,14 +170,15 @@ def test_weights_weigh_the_columns_gradients():
     data, model = two_columns(64), MODELS["vae"](2, 8)
     state = bbvi.start(model, LAYOUT, data, 0, 1e-3)
 
+    @jax.jit
+    @jax.grad
+    def gradients(shared: object, weights: jax.Array) -> jax.Array:
+        weighed = state._replace(weights=weights)
+        return bbvi.objective(model, wire(LAYOUT), shared, {}, jax.random.key(1), data, weighed, jnp.ones(64, bool))[0]
+
     def gradient(weights: list[float]) -> np.ndarray:
-        weighed = state._replace(weights=jnp.asarray(weights))
-
-        def loss(one: object) -> jax.Array:
-            some = (one, {}, jax.random.key(1), data, weighed, jnp.ones(64, bool))
-            return bbvi.objective(model, wire(LAYOUT), *some)[0]
-
-        return np.concatenate([np.ravel(leaf) for leaf in jax.tree.leaves(jax.grad(loss)(state.shared))])
+        found = gradients(state.shared, jnp.asarray(weights))
+        return np.concatenate([np.ravel(leaf) for leaf in jax.tree.leaves(found)])
 
     both, first, second, none = (gradient(w) for w in ([1.0, 1.0], [1.0, 0.0], [0.0, 1.0], [0.0, 0.0]))
     np.testing.assert_allclose(first + second - none, both, atol=1e-5)
@@ -363,6 +364,7 @@ def yes_or_no(n: int, seed: int, too_sure: float = 1.0, kind: str = "binary", n_
     return column, codes, [too_sure * logits]
 
 
+@pytest.mark.more
 def test_a_column_that_hardly_varies_gets_its_mean():
     """Four cells of 600 tell nothing of who has them: cells that look alike must not be imputed worse than the mean."""
     rng = np.random.default_rng(0)
@@ -570,6 +572,7 @@ def test_several_networks_are_averaged(learned):
     assert not np.allclose(alone[0], alone[1])
 
 
+@pytest.mark.more
 def test_networks_trained_before_an_interrupt_are_used(monkeypatch):
     """Whatever the next one was doing."""
     holed, _ = hide(linked_table(60))

@@ -26,6 +26,7 @@ def holed_table(n_rows: int = 400) -> pd.DataFrame:
     return table.mask(rng.random(table.shape) < 0.2)
 
 
+@pytest.mark.more
 def test_it_stops_where_held_out_cells_say_so() -> None:
     """Columns of noise: there is nothing to be learned, and the more it is trained the worse it gets."""
     noise = pd.DataFrame(np.random.default_rng(0).normal(size=(120, 4)), columns=list("abcd"))
@@ -35,6 +36,7 @@ def test_it_stops_where_held_out_cells_say_so() -> None:
         assert (len(imputer.history_["elbo"]) < 300) == stops
 
 
+@pytest.mark.more
 def test_columns_that_say_a_little_of_each_other_are_learned() -> None:
     """At least half of what a straight line through all other columns would gain over the mean is gained."""
     rng = np.random.default_rng(0)
@@ -48,6 +50,7 @@ def test_columns_that_say_a_little_of_each_other_are_learned() -> None:
     assert left < 0.5 * (1.0 + line)
 
 
+@pytest.mark.more
 def test_held_out_cells_are_not_shown_when_they_are_judged() -> None:
     imputer = Imputer(epochs=2, **SETTINGS).fit(holed_table())
     layout, rng = imputer._layout, np.random.default_rng(0)
@@ -65,6 +68,7 @@ def test_held_out_cells_are_not_shown_when_they_are_judged() -> None:
     assert (told(mask=np.ones_like(data.mask))[0] != told()[0]).any()
 
 
+@pytest.mark.more
 def test_a_prediction_is_the_average_over_draws_of_the_latent() -> None:
     """The share of a class among many sampled tables is its probability, up to the noise of so many draws."""
     table, n = holed_table(60), 600
@@ -78,6 +82,7 @@ def test_a_prediction_is_the_average_over_draws_of_the_latent() -> None:
     assert np.mean((yes - averaged) ** 2) < np.mean((yes - at_the_mean) ** 2)
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("model", ["vae", "mixture", "factorization"])
 def test_what_a_row_gets_is_its_own_whatever_the_number_of_draws(model: str) -> None:
     table = holed_table(90)

@@ -114,7 +114,7 @@ def test_the_log_likelihood_sums_observed_cells_by_column(double):
     data = mixed_data(20, "float64")
     raw = np.random.default_rng(1).normal(size=(20, MIXED.n_raw))
     wiring = wire(MIXED)
-    naturals = MIXED.by_feature(wiring.natural(jnp.asarray(raw)))
+    naturals = MIXED.by_feature(np.asarray(jax.jit(wiring.natural)(raw)))
     references = {
         "normal": lambda u: stats.norm(u[0], u[1]).logpdf,
         "gamma": lambda u: stats.gamma(u[0], scale=1 / u[1]).logpdf,
@@ -131,10 +131,12 @@ def test_the_log_likelihood_sums_observed_cells_by_column(double):
             if data.mask[row, MIXED.columns[j]]:
                 cell = float(MIXED.target(data, j)[row])
                 expected[row, MIXED.columns[j]] += references[family.name](usual[row])(cell)
-    np.testing.assert_allclose(wiring.log_likelihood(jnp.asarray(raw), data.targets, data.mask), expected, rtol=1e-9)
+    found = jax.jit(wiring.log_likelihood)(raw, data.targets, data.mask)
+    np.testing.assert_allclose(found, expected, rtol=1e-9)
     np.testing.assert_allclose(MIXED.log_likelihood(naturals, data), expected, rtol=1e-9)
 
 
+@pytest.mark.more
 def test_what_stands_in_a_masked_cell_does_not_matter():
     def otherwise(data):
         other = data.targets.copy()
@@ -174,8 +176,17 @@ def kinds_data(layout: Layout, dtype: str) -> Data:
     return place(layout, inputs, targets.astype(dtype), mask[:, [0, 0, 1, 2, 3]])
 
 
-@pytest.mark.parametrize("model", [*SMALL.values(), Masked(8, dropout_percent=20), VAE(2, 8, masked=True)])
-@pytest.mark.parametrize("batch_size", [20, 64])
+@pytest.mark.parametrize(
+    ("model", "batch_size"),
+    [
+        (Masked(8, dropout_percent=20), 64),
+        *(
+            pytest.param(model, size, marks=pytest.mark.more)
+            for model in (*SMALL.values(), Masked(8, n_blocks=1), VAE(2, 8, masked=True))
+            for size in (20, 64)
+        ),
+    ],
+)
 def test_what_a_table_is_padded_with_does_not_matter(model, batch_size, double):
     """The same training in arrays that fit the table and in arrays of a size class, but for rounding."""
     padded = KINDS.in_class(50, by_cell=model.by_cell)
@@ -239,7 +250,9 @@ def test_normal_kl_against_quadrature():
         assert float(normal_kl(jnp.asarray(mean), jnp.asarray(std))) == pytest.approx(expected[0], rel=1e-5, abs=1e-6)
 
 
-@pytest.mark.parametrize("name", SMALL)
+@pytest.mark.parametrize(
+    "name", ["vae", *(pytest.param(name, marks=pytest.mark.more) for name in SMALL if name != "vae")]
+)
 def test_gradients_against_finite_differences(name, double):
     model, data = SMALL[name], mixed_data(20, "float64")
     state = start(model, MIXED, data, 1, 1e-3)
@@ -257,6 +270,7 @@ def test_gradients_against_finite_differences(name, double):
         assert float(gradient @ direction) == pytest.approx(float(numeric), rel=2e-5, abs=1e-6)
 
 
+@pytest.mark.more
 def test_the_elbo_of_a_factorization_is_the_evidence_at_the_exact_posterior_and_below_it_elsewhere(double):
     """One factor, fixed loadings, normal cells: the row's posterior is normal, the evidence a multivariate normal."""
     rng = np.random.default_rng(0)
@@ -324,6 +338,7 @@ def test_the_second_parameter_makes_its_statistic_right(family, mean):
     np.testing.assert_allclose([mean(*one) for one in usual], means, rtol=1e-6)
 
 
+@pytest.mark.more
 def test_a_factorization_tells_all_classes_apart_by_row():
     """Three classes that another column gives away; with the first class alone two of them would be as one."""
     rng = np.random.default_rng(0)
@@ -341,6 +356,7 @@ def test_a_factorization_tells_all_classes_apart_by_row():
     assert (classes == group)[hidden].mean() > 0.9
 
 
+@pytest.mark.more
 def test_the_elbo_of_a_mixture_is_the_evidence_at_the_exact_posterior(double):
     rng = np.random.default_rng(0)
     layout, model, n = Layout((NORMAL, NORMAL), (0, 1)), Mixture(2), 30
@@ -387,6 +403,7 @@ def test_training_raises_the_elbo_and_is_the_same_for_the_same_key(name):
         assert np.asarray(a).tobytes() == np.asarray(b).tobytes()
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("name", SMALL)
 def test_runs_trained_together_agree_with_runs_alone(name):
     model = SMALL[name]
@@ -403,6 +420,7 @@ def test_runs_trained_together_agree_with_runs_alone(name):
         np.testing.assert_allclose(history.elbo[:, i], alone.elbo, rtol=1e-3)
 
 
+@pytest.mark.more
 def test_every_row_is_seen_once_an_epoch():
     """Rows' variables start equal: after an epoch of three batches all of them have moved."""
     model, data = Mixture(3), few_data(50)
@@ -471,6 +489,7 @@ def test_a_callback_may_end_it():
     assert len(train(model, FEW, data, state, epochs=50, callback=lambda epoch, info: epoch == 6)[1].elbo) == 7
 
 
+@pytest.mark.more
 def test_column_gradients_are_those_of_the_columns(double):
     model, data = VAE(2, 8), few_data(30, "float64")
     state = start(model, FEW, data, 0, 1e-3)
@@ -491,6 +510,7 @@ def test_column_gradients_are_those_of_the_columns(double):
         assert float(changes[j]) == pytest.approx(float(jnp.linalg.norm(after - flat)), rel=1e-6)
 
 
+@pytest.mark.more
 def test_a_training_is_watched_at_evenly_spaced_points_and_is_the_same_unwatched():
     model, data = VAE(2, 8), few_data()
     plain, history, nothing = fit_model(model, FEW, data, 3, 1e-3, epochs=7)
@@ -562,6 +582,7 @@ def test_the_fit_comes_within_a_twentieth_of_a_nat_of_the_generating_model(name,
     assert mean_log_likelihood(layout, fitted, data) > mean_log_likelihood(layout, truth, data) - 0.05
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("name", ["mixture", "factorization"])
 def test_new_rows_are_inferred_with_the_shared_parameters_fixed(name):
     """Inferring the training rows anew explains them about as well as training them did."""

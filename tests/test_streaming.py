@@ -113,6 +113,7 @@ def learned(files) -> Imputer:
 # --- learning -------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.more
 def test_it_learns_from_files_as_it_does_from_a_table_in_memory(learned):
     in_memory = errors(Imputer(epochs=12, **SMALL).fit_transform(GAPPY))
     streamed = errors(learned.transform(GAPPY))
@@ -151,6 +152,7 @@ def plain_files(plain, tmp_path_factory) -> str:
     return write_files(plain, tmp_path_factory.mktemp("plain"))
 
 
+@pytest.mark.more
 def test_the_seed_gives_the_bytes(learned, files):
     again = Imputer(epochs=12, **SMALL).fit(files)
     assert again.transform(GAPPY[:999]).equals(learned.transform(GAPPY[:999]))
@@ -160,6 +162,7 @@ def test_the_seed_gives_the_bytes(learned, files):
     assert not np.array_equal(parts[0].targets, parts[2].targets)
 
 
+@pytest.mark.more
 def test_a_vae_learns_from_files_too(plain_files, plain):
     imputer = Imputer(epochs=20, **TINY).fit(plain_files)
     assert (imputer.history_["elbo"][-5:] > imputer.history_["elbo"][0]).all()
@@ -179,6 +182,7 @@ def test_models_with_variables_of_rows_need_them_in_memory(files, model):
         Imputer(model).fit(files)
 
 
+@pytest.mark.more
 def test_an_interrupt_keeps_what_was_learned(plain_files, plain, monkeypatch):
     """Whoever waits for the next pool hears of it there."""
     whole, read = Parquet.shuffled, []
@@ -527,6 +531,7 @@ def test_what_the_command_cannot_do_with_files_is_one_line(
 # --- clusters -------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.more
 def test_networks_are_trained_on_a_dask_cluster_to_the_same_bytes(plain):
     distributed = pytest.importorskip("distributed")
     settings = {"epochs": 1, "hidden_size": 4, "n_networks": 2, "random_state": 0}

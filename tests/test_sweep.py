@@ -699,6 +699,7 @@ def test_the_errors_are_those_of_the_imputed_table(record):
     assert record["log_likelihood"][0] == pytest.approx(by_hand, rel=1e-4)
 
 
+@pytest.mark.more
 def test_without_pictures_a_record_is_small(performed):
     """Only those of the first mask have any: there are thousands of records."""
     assert performed["marginals"]

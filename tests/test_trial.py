@@ -104,6 +104,7 @@ def test_several_imputers_are_tried_on_the_same_cells(table):
     assert len({one.baseline for one in trials}) == 1
 
 
+@pytest.mark.more
 def test_ctrl_c_between_two_candidates_keeps_the_first(table, tmp_path, monkeypatch, capsys):
     def interrupted(*arguments, **settings):
         yield next(compare_imputers(*arguments, **settings))
@@ -133,6 +134,7 @@ def test_declared_kinds_markers_and_classes_count(table):
     assert all(true != -9 for true, _ in people.examples)
 
 
+@pytest.mark.more
 def test_a_declared_likelihood_of_classes_changes_nothing():
     rng = np.random.default_rng(0)
     cells = pd.Categorical(rng.choice(["a", "b"], 120, p=[0.8, 0.2]), categories=["z", "a", "b"])

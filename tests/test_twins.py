@@ -99,6 +99,7 @@ def test_all_twins_are_found_and_they_are_the_nearest_ones(jitter):
     assert n_found > 150
 
 
+@pytest.mark.more
 def test_the_remembered_rows_are_prepared_once_and_saved_once(tmp_path, monkeypatch):
     table = RNG(0).normal(size=(300, 3))
     memory, prepared = remember(as_columns(table), [False] * 3, RNG(0)), []

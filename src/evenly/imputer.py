@@ -89,9 +89,10 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
 
     Parameters
     ----------
-    model : {"auto", "masked", "vae", "mixture", "factorization"}
-        The model that explains the table. `masked` ("auto") learns to predict cells that it hides from itself; the
-        others are the paper's, and "auto" under its preset is `vae`.
+    model : {"auto", "masked", "vae", "mixture", "factorization", "marginal"}
+        The model that explains the table. `masked` ("auto") learns to predict cells that it hides from itself;
+        `marginal` knows each column alone (its mean, quantiles or shares) and needs neither JAX nor training, as a
+        baseline; the others are the paper's, and "auto" under its preset is `vae`.
     method : str
         How columns are scaled before, as in `LipschitzScaler`; "auto" is `lip-none` for `masked`, else `lip-gamma`.
     preset : {"paper"}, optional
@@ -156,7 +157,7 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
 
     >>> with warnings.catch_warnings(record=True) as caught:
     ...     warnings.simplefilter("always")
-    ...     full = Imputer(epochs=1, random_state=0).fit_transform([[1.0, np.nan], [2.0, np.nan], [4.0, np.nan]])
+    ...     full = Imputer("marginal").fit_transform([[1.0, np.nan], [2.0, np.nan], [4.0, np.nan]])
     >>> bool(np.isnan(full[:, 1]).all()), "'x1'" in str(caught[0].message)
     (True, True)
     """
@@ -422,7 +423,7 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
         >>> table = pl.DataFrame({"a": x, "b": 2.0 * x}).with_columns(pl.when(pl.col("a") < 1.0).then("a").alias("a"))
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     table.write_parquet(f"{folder}/some.parquet")
-        ...     imputer = Imputer(epochs=1, hidden_size=4, random_state=0).fit(f"{folder}/some.parquet")
+        ...     imputer = Imputer(epochs=1, hidden_size=16, random_state=0).fit(f"{folder}/some.parquet")
         ...     imputer.transform_file(f"{folder}/some.parquet", f"{folder}/full.parquet")
         ...     pl.read_parquet(f"{folder}/full.parquet").equals(imputer.transform(table))
         True
@@ -749,7 +750,7 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
         --------
         >>> import tempfile
         >>> table = np.random.default_rng(0).normal(size=(30, 2))
-        >>> imputer = Imputer(epochs=1, hidden_size=4, random_state=0).fit(table)
+        >>> imputer = Imputer(epochs=1, hidden_size=16, random_state=0).fit(table)
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     imputer.save(folder)
         ...     again = Imputer.load(folder)

@@ -109,7 +109,7 @@ def try_imputer(imputer: Imputer, table: Any, *, share: float = 0.1, random_stat
     >>> rng = np.random.default_rng(0)
     >>> x = rng.normal(50.0, 2.0, 200)
     >>> table = np.column_stack([x, 3.0 * x + rng.normal(size=200)])
-    >>> trial = try_imputer(Imputer(epochs=60, n_networks=1, random_state=0), table)
+    >>> trial = try_imputer(Imputer(epochs=60, hidden_size=16, n_networks=1, random_state=0), table)
     >>> [one.n_cells for one in trial.columns], trial.error < 0.8 * trial.baseline
     ([20, 20], True)
     """
@@ -126,9 +126,9 @@ def compare_imputers(
     Examples
     --------
     >>> table = np.random.default_rng(0).normal(size=(60, 2))
-    >>> some = [Imputer(method=name, epochs=1, n_networks=1, random_state=0) for name in ("lip-none", "std-none")]
-    >>> [trial.method for trial in compare_imputers(some, table)]
-    ['lip-none', 'std-none']
+    >>> some = [Imputer("marginal"), Imputer(epochs=1, hidden_size=16, n_networks=1, random_state=0)]
+    >>> [trial.model for trial in compare_imputers(some, table)]
+    ['marginal', 'masked']
     """
     if not 0.0 < share < 1.0:
         raise TableError(f"share = {share!r}", "expected a number between 0 and 1")

@@ -41,6 +41,7 @@ DEFAULTS = (
     ("vae", "std-none"),
     ("factorization", "lip-gamma"),
     ("mixture", "lip-gamma"),
+    ("marginal", "lip-none"),
 )
 
 
@@ -68,7 +69,8 @@ def compare(
 
     Example: evenly compare survey.csv --model masked --model vae --method lip-none --method std-none
     """
-    require_later("jax", "models")
+    if model != ["marginal"]:
+        require_later("jax", "models")
     check_models(model or [], method or [])
     check_share(share)
     if not share:

@@ -120,9 +120,10 @@ def check_place(*places: Path | str | None) -> None:
 
 def check_models(names: Iterable[str], methods: Iterable[str]) -> None:
     """Refuse unknown models and methods before anything heavy is imported."""
+    from evenly.models import MODELS
     from evenly.scaling import METHODS
 
-    choice(list(names), ("auto", "masked", "vae", "mixture", "factorization"), "model")
+    choice(list(names), ("auto", *MODELS), "model")
     choice(list(methods), ("auto", *METHODS), "method")
 
 

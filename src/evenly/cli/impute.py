@@ -74,7 +74,8 @@ def impute(
 
     Example: evenly impute survey.csv -o full.csv --report report.html
     """
-    require_later("jax", "models")
+    if model != "marginal":
+        require_later("jax", "models")
     from evenly.formats import write_table
     from evenly.parquet import is_dataset
 

@@ -263,13 +263,19 @@ class Layout:
             return weights[seen].T @ statistics, weights[seen].sum(0)
         return statistics.sum(0) / max(1, int(seen.sum())), seen.sum()
 
-    def constant(self, data: Data) -> npt.NDArray[np.float64]:
-        """Return the raw parameters of a model that knows each feature alone: its maximum-likelihood ones."""
+    def constant(self, data: Data, *, unseen: float = 0.5) -> npt.NDArray[np.float64]:
+        """Return the raw parameters of a model that knows each feature alone: its maximum-likelihood ones.
+
+        Parameters
+        ----------
+        unseen : float
+            How many cells more of each class are counted, so that one that was not seen is not impossible.
+        """
         naturals = []
         for f, one in enumerate(self.likelihoods):
             mean, n = self.mean_statistics(data, f)
-            if one.name == "categorical":  # half a cell more of each class: one that was not seen is not impossible
-                mean = (n * mean + 0.5) / (n + 0.5 * len(mean))
+            if one.name == "categorical":
+                mean = (n * mean + unseen) / (n + unseen * len(mean))
             with np.errstate(all="ignore"):
                 natural = np.asarray(one.fit(mean))
             naturals.append(natural if np.isfinite(natural).all() else np.zeros(len(one.natural_bounds)))

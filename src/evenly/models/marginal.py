@@ -12,6 +12,9 @@ import numpy.typing as npt
 from evenly.models.base import Fitted, History, Model, Watched
 from evenly.models.layout import Data, Layout, constrain
 
+UNSEEN = 1e-9
+"""How many cells a class counts for that was not seen: nothing, but a number."""
+
 
 @dataclass(frozen=True)
 class Marginal(Model):
@@ -28,7 +31,8 @@ class Marginal(Model):
     def fit(self, layout: Layout, data: Data, *args: Any, **settings: Any) -> Fitted:
         """Take each feature's maximum-likelihood parameters; settings of a training do not matter."""
         nothing = Watched(np.zeros(0), np.zeros((0, layout.n_columns)), np.zeros((0, layout.n_columns)))
-        return Fitted({"raw": layout.constant(data)}, History(np.zeros(0), np.zeros((0, layout.n_columns))), nothing)
+        known = layout.constant(data, unseen=UNSEEN)
+        return Fitted({"raw": known}, History(np.zeros(0), np.zeros((0, layout.n_columns))), nothing)
 
     def predict_natural(
         self,
