@@ -157,6 +157,41 @@ FAULTS = [
         'return "binary" if n == 2 else "categorical", ""',
         ("test_schema.py",),
     ),
+    Fault(  # blocks of classes that no column uses take part in the gradient of the first
+        "padding-learns",
+        "models/wiring.py",
+        "first = np.full(sizes.blocks, -BLOCK, np.int32)",
+        "first = np.full(sizes.blocks, 0, np.int32)",
+        ("test_models.py",),
+    ),
+    Fault(  # the network sees the cells that it is to predict
+        "hidden-cells-seen",
+        "models/masked.py",
+        "raw = self._raw(shared, data.inputs, visible, drawn)",
+        "raw = self._raw(shared, data.inputs, data.mask, drawn)",
+        ("test_masked.py",),
+    ),
+    Fault(  # held-out cells are trained on, so that early stopping is told what it wants to hear
+        "held-out-trained",
+        "held_out.py",
+        "shown = data._replace(mask=without(data.mask, held))",
+        "shown = data",
+        ("test_masked.py",),
+    ),
+    Fault(  # predictions of a number keep the scale that they were learned in
+        "unit-lost",
+        "features.py",
+        "spread = normal[..., 0] / (part.scale * part.std)",
+        "spread = normal[..., 0] / part.std",
+        ("test_masked.py", "test_imputer.py"),
+    ),
+    Fault(  # what is drawn for a cell is written over observed ones
+        "observed-overwritten",
+        "imputer.py",
+        "gone = gone & ~np.isnan(values)",
+        "gone = ~np.isnan(values)",
+        ("test_imputer.py",),
+    ),
 ]
 
 

@@ -107,6 +107,20 @@ def test_hidden_cells_cannot_be_seen():
     assert not np.allclose(raw[2][5:], raw[3][5:])
 
 
+def test_a_cell_is_never_predicted_from_itself_in_training():
+    """A column is scored where it is hidden: whatever its own cells are then, it is scored the same."""
+    model, data = Masked(8), two_columns(50)
+    start = model.init(np.random.default_rng(0), LAYOUT, data)
+    shared = {**start.shared, **start.fixed}
+    shared["last"]["weight"] = np.random.default_rng(1).normal(size=shared["last"]["weight"].shape)
+    terms = jax.jit(lambda one: model.terms(shared, {}, jax.random.key(0), wire(LAYOUT), one, 0).log_likelihood)
+    found = np.asarray(terms(data))
+    for column in range(2):
+        other = np.asarray(terms(data._replace(inputs=data.inputs + 3.0 * (np.arange(2) == column))))
+        np.testing.assert_array_equal(other[:, column], found[:, column])
+        assert (other[:, 1 - column] != found[:, 1 - column]).any()
+
+
 def test_it_starts_from_what_each_column_is_alone():
     model, data = Masked(8), two_columns()
     start = model.init(np.random.default_rng(0), LAYOUT, data)
