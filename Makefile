@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: demo test test-more lint bench bench-peers docs clean
+.PHONY: demo test test-more coverage lint bench bench-peers docs clean
 
 demo: $(VENV)/tool.stamp
 	$(BIN)/evenly demo --out demo
@@ -14,6 +14,10 @@ test: lint
 
 test-more: $(VENV)/test.stamp
 	HYPOTHESIS_PROFILE=more $(BIN)/python -m pytest -n 2 --dist worksteal --durations=15 -m more
+
+# What `make test` covers: it must be worth running.
+coverage: $(VENV)/test.stamp
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not more" --cov=evenly --cov-report=term:skip-covered --cov-fail-under=90
 
 lint: $(VENV)/test.stamp
 	$(BIN)/ruff check .

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import is_hypothesis_test, settings
+from model_data import listen_to_compilations
 from sizes import FULL
 
 from evenly.custom import define_likelihood
@@ -20,12 +22,48 @@ PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "few")
 settings.load_profile(PROFILE)
 
 
+COMPILED: list[float] = []
+"""How long each compilation since the last report took."""
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Let whoever compiles a model first, a worker or a command, do it for all: it is most of the tests' time."""
     os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(config.rootpath / ".pytest_cache" / "compiled"))
     os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.2")
     # XLA's older way to emit loops takes 0.6 of the time to compile; the numbers are the same, up to rounding.
     os.environ.setdefault("XLA_FLAGS", "--xla_cpu_use_fusion_emitters=false")
+    if config.getoption("--compilations"):
+        listen_to_compilations(COMPILED)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Let whoever makes the tests faster see where models are compiled."""
+    parser.addoption("--compilations", action="store_true", help="count compilations, and show them by file")
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
+    """Tell with every report what was compiled since the last one, fixtures included."""
+    outcome = yield
+    if COMPILED:
+        outcome.get_result().user_properties.append(("compilations", [*COMPILED]))
+        COMPILED.clear()
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Show the compilations of each file: how many, and seconds; with the seconds of all of its tests."""
+    if not config.getoption("--compilations"):
+        return
+    files: dict[str, list[float]] = {}
+    for reports in terminalreporter.stats.values():
+        for one in reports:
+            if isinstance(one, pytest.TestReport):
+                took = files.setdefault(one.nodeid.partition("::")[0], [0, 0.0, 0.0])
+                mine = [seconds for name, some in one.user_properties if name == "compilations" for seconds in some]
+                took[:] = took[0] + len(mine), took[1] + sum(mine), took[2] + one.duration
+    terminalreporter.section("compilations, their seconds, all seconds")
+    for name, (n, compiling, all_of_it) in sorted(files.items(), key=lambda item: -item[1][2]):
+        terminalreporter.write_line(f"{n:5.0f} {compiling:7.1f} {all_of_it:7.1f}  {name}")
 
 
 LONG_PAGES = ("diagnosis.md", "imputer.md", "multiple_imputation.md", "scaling_out.md")

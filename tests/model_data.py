@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -22,9 +22,8 @@ def place(layout: Layout, inputs: Any, targets: Any, mask: Any) -> Data:
     return data
 
 
-@contextmanager
-def counting_compilations(into: list[float]) -> Iterator[None]:
-    """Collect how long each compilation took, those that a cache on disk spared included."""
+def listen_to_compilations(into: list[float]) -> Callable[..., None]:
+    """Collect how long each compilation takes, those that a cache on disk spares included; returns who listens."""
     import jax
 
     def hear(event: str, seconds: float, **_: Any) -> None:
@@ -32,6 +31,15 @@ def counting_compilations(into: list[float]) -> Iterator[None]:
             into.append(seconds)
 
     jax.monitoring.register_event_duration_secs_listener(hear)
+    return hear
+
+
+@contextmanager
+def counting_compilations(into: list[float]) -> Iterator[None]:
+    """Collect compilations for a while."""
+    import jax
+
+    hear = listen_to_compilations(into)
     try:
         yield
     finally:
