@@ -231,6 +231,7 @@ def test_a_normal_by_hand_is_the_normal(normal: Likelihood, mean: float, std: fl
     assert fitted[1] == pytest.approx(std, rel=1e-12 + noise)
 
 
+@pytest.mark.more
 def test_jax_and_torch_arrays_give_the_same_numbers(gamma: Likelihood) -> None:
     torch, jax = pytest.importorskip("torch"), pytest.importorskip("jax")
     x = np.array([0.2, 1.0, 3.0])

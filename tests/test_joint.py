@@ -169,6 +169,7 @@ def lines(n: int = 150) -> tuple[pd.DataFrame, np.ndarray, Joint]:
     return table, rng.random(table.shape) < 0.2, normal
 
 
+@pytest.mark.more
 def test_a_short_table_of_lines_is_imputed_nearly_as_well_as_by_one_who_knows_them(tmp_path):
     table, hidden, normal = lines()
     shown = table.mask(hidden)

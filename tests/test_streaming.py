@@ -211,6 +211,7 @@ def _remove(folder: Path) -> None:
     (folder / "part1.parquet").unlink()
 
 
+@pytest.mark.more
 def test_progress_is_shown(plain_files, capsys):
     Imputer(epochs=1, verbose=1, **TINY).fit(plain_files)
     assert "1/1 epochs" in " ".join(capsys.readouterr().err.split())

@@ -211,6 +211,7 @@ def test_mixed_distributions_are_distributions_and_their_mean_moves_to_the_twin(
     assert mixed["std"][0] < usual["std"][0]
 
 
+@pytest.mark.more
 def test_a_saved_imputer_takes_over_the_same_cells(tmp_path):
     shown, _ = hide(repeated())
     imputer = quick().fit(shown)
