@@ -85,7 +85,7 @@ def small_chunks():
     """Three chunks of rows in most tables, and less to compute."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("evenly.held_out.CHUNK", 32)
-        patch.setattr("evenly.imputer.CHUNK", 32)
+        patch.setattr("evenly.held_out.SMALL_CHUNK", 32)
         yield
 
 

@@ -47,7 +47,8 @@ def small_limits():
         reading = {"MOST_IN_MEMORY": 1_000, "SAMPLE": 4_000, "PIECE": 200, "BATCH": 900, "SIDE_BY_SIDE": 3}
         for name, value in reading.items():
             patch.setattr(parquet, name, value)
-        patch.setattr("evenly.imputer.CHUNK", 256)
+        patch.setattr("evenly.held_out.CHUNK", 256)
+        patch.setattr("evenly.held_out.SMALL_CHUNK", 256)
         yield
 
 

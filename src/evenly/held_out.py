@@ -45,9 +45,9 @@ SHARE, SMALL_SHARE, SMALL = 0.05, 0.1, 2_000
 """The share of a column's observed cells that is held out, and that of a table with few rows."""
 MOST = 2_000
 """Cells of a column held out at most: their mean error is known to some 2 % then."""
-CHUNK = 512
-"""Rows that are predicted together. Always as many, so that a row's prediction does not go by the rows around it, and
-that what is compiled for one table serves the others."""
+CHUNK, SMALL_CHUNK = 4096, 512
+"""Rows that are predicted together, of a table with many rows and of one with few. Always as many, so that a row's
+prediction does not go by the rows around it, and that what is compiled for one table serves the others."""
 MOST_COMPARED = 4_096
 """Rows with held-out cells whose twins are looked for."""
 
@@ -194,7 +194,7 @@ class Predicted(NamedTuple):
 def _predict_held(model: Model, layout: Layout, data: Data, held: Flags, shared: Any) -> list[Predicted]:
     """Predict the cells that a network did not see, feature by feature."""
     found: list[list[Predicted]] = [[] for _ in layout.columns]
-    for where, padded in chunks(np.flatnonzero(held.any(1))):
+    for where, padded in chunks(np.flatnonzero(held.any(1)), chunk_size(len(held))):
         some = data.rows(padded)
         some = some._replace(mask=without(some.mask, held[padded]))
         for f, natural in enumerate(model.predict_natural(layout, shared, some)):
@@ -345,11 +345,16 @@ def hold_out(observed: Flags, rng: np.random.Generator, *, share: float | None =
     return held
 
 
-def chunks(rows: npt.NDArray[np.intp]) -> Iterator[tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]]:
-    """Go through rows, some at a time: also filled up to `CHUNK` by the first of them."""
-    for start in range(0, len(rows), CHUNK):
-        where = rows[start : start + CHUNK]
-        yield where, np.concatenate([where, np.repeat(where[:1], CHUNK - len(where))])
+def chunk_size(n_rows: int) -> int:
+    """Return how many rows are predicted together by a model of a table with so many."""
+    return SMALL_CHUNK if n_rows < SMALL else CHUNK
+
+
+def chunks(rows: npt.NDArray[np.intp], size: int) -> Iterator[tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]]:
+    """Go through rows, some at a time: also filled up to a size by the first of them."""
+    for start in range(0, len(rows), size):
+        where = rows[start : start + size]
+        yield where, np.concatenate([where, np.repeat(where[:1], size - len(where))])
 
 
 def make_judge(model: Model, layout: Layout, data: Data, held: Flags) -> Callable[[Any], float] | None:
@@ -361,7 +366,7 @@ def make_judge(model: Model, layout: Layout, data: Data, held: Flags) -> Callabl
     rows = np.flatnonzero(held.any(1))
     if not len(rows):
         return None
-    parts = [(where, data.rows(padded)) for where, padded in chunks(rows)]
+    parts = [(where, data.rows(padded)) for where, padded in chunks(rows, chunk_size(len(held)))]
     scored = [
         f
         for f in range(layout.n_features)

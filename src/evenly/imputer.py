@@ -40,7 +40,7 @@ from evenly.features import (
 )
 from evenly.files import read_tensors, readable, saved_path, write_tensors
 from evenly.formats import write_parts
-from evenly.held_out import CHUNK, chunks, count_held, learn, modelled_values, remember_table
+from evenly.held_out import chunk_size, chunks, count_held, learn, modelled_values, remember_table
 from evenly.joint import Joint, Usual, place_cells, speak
 from evenly.lazy import open_lazy
 from evenly.likelihoods import NORMAL, Likelihood
@@ -447,7 +447,8 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", EvenlyWarning)  # said when it is imputed
             rows = self._open(frame).rows(self._modelled)
-        whole = len(rows) // CHUNK * CHUNK
+        size = chunk_size(self._n_rows)
+        whole = len(rows) // size * size
         return int(rows[whole - 1]) + 1 if whole else len(frame)
 
     def sample(self, X: Any, n: int = 5) -> list[Any]:
@@ -599,7 +600,7 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
 
         Where only some cells are `wanted`, all rows x modelled columns, each column's parameters are those of its own.
         """
-        for start, (where, padded) in enumerate(chunks(rows if self._modelled else rows[:0])):
+        for start, (where, padded) in enumerate(chunks(rows if self._modelled else rows[:0], chunk_size(self._n_rows))):
             some = [None if own is None else own[padded] for own in opened.values]
             reads = self._model.reads_inputs
             data = arrange(self._layout, self._columns, self._parts, some, seed=None, with_inputs=reads)
