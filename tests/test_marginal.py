@@ -75,6 +75,11 @@ def test_it_is_compared_with_the_others_as_any_model_is(table):
     assert (trial.model, trial.error) == ("marginal", pytest.approx(trial.baseline, rel=1e-6))
 
 
+def test_there_is_nothing_to_wait_for(table, capsys):
+    Imputer("marginal", verbose=1).fit(table)
+    assert capsys.readouterr().err == ""
+
+
 def test_it_needs_no_jax():
     code = """
 import sys

@@ -313,7 +313,11 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
                 feed = Feed(source.files, columns, parts, layout, rows, size, seed, scaler.seed_, reads)
             balanced = kind.by_cell and get_method(method).scaling == "lip"
             with _progress(
-                self.verbose, int(epochs), int(n_networks), names, lambda ll: ll / shown + units - baseline
+                self.verbose * kind.trains,
+                int(epochs),
+                int(n_networks),
+                names,
+                lambda ll: ll / shown + units - baseline,
             ) as callback:
                 fit = partial(
                     model.fit,
