@@ -7,6 +7,7 @@ classes it has) is passed as arrays too: the program that was compiled for one t
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -33,6 +34,8 @@ COARSE, FINE = 2, 8
 """Size classes between a power of 2 and the next: padding adds a half, or an eighth, at most."""
 LEAST_COLUMNS, LEAST_ROWS, LEAST_BLOCKS, LEAST_SLOTS = 8, 64, 16, 4
 """The smallest size classes."""
+BIN_BLOCKS = 16
+"""Blocks of the largest categorical, at the least: those of a number in bins, which are 48 at most."""
 MANY_ROWS = 1 << 16
 """More rows have finer size classes: their memory counts."""
 
@@ -127,10 +130,10 @@ class Layout:
         def up(n: int, least: int) -> int:
             return n if least == 1 else size_class(n, least, per_octave)
 
-        counts: dict[Likelihood, int] = {}
-        for one in self.likelihoods:
-            if one.name != "categorical":
-                counts[one] = counts.get(one, 0) + 1
+        # By name, so that it does not matter which kind of column comes first.
+        counts = Counter(
+            sorted((one for one in self.likelihoods if one.name != "categorical"), key=lambda one: one.name)
+        )
         classes = [len(one.natural_bounds) for one in self.likelihoods if one.name == "categorical"]
         held = [-(-n // BLOCK) for n in classes]
         return Sizes(
@@ -158,14 +161,13 @@ class Layout:
         sizes = self._needed(LEAST_COLUMNS, LEAST_COLUMNS, LEAST_SLOTS, LEAST_BLOCKS, per_octave)
         if by_cell:
             columns = size_class(self.n_columns, LEAST_COLUMNS, 1 if n_rows < FEW_ROWS else FINE)
-            most = max(columns, sizes.heads, *(n for one, n in sizes.groups if one in (UNIT_NORMAL, BERNOULLI)), 0)
             named = tuple((one, n) for one, n in sizes.groups if one not in (UNIT_NORMAL, BERNOULLI))
             sizes = sizes._replace(
                 columns=columns,
-                groups=((UNIT_NORMAL, most), (BERNOULLI, most), *named),
-                heads=most,
+                groups=((UNIT_NORMAL, columns), (BERNOULLI, columns), *named),
+                heads=columns,
                 blocks=max(sizes.blocks, LEAST_BLOCKS),
-                most_blocks=max(sizes.most_blocks, 16),
+                most_blocks=max(sizes.most_blocks, BIN_BLOCKS),
             )
         return Layout(self.likelihoods, self.columns, self.inputs, self.numbers, sizes)
 
@@ -209,10 +211,6 @@ class Layout:
     def parameters(self) -> npt.NDArray[np.intp]:
         """The places of all parameters, feature after feature."""
         return np.concatenate([places for _, places in self.places])
-
-    def slots_of(self, column: int) -> list[int]:
-        """Return the features of a column."""
-        return [f for f, own in enumerate(self.columns) if own == column]
 
     def empty(self, n_rows: int, dtype: Any, *, with_inputs: bool = True) -> Data:
         """Return arrays for some rows without any observed cell."""
