@@ -894,6 +894,21 @@ def test_what_is_no_saved_imputer_is_a_clear_error(tmp_path):
         LipschitzScaler.load(tmp_path / "imputer.safetensors")
 
 
+@pytest.mark.parametrize("model", ["marginal", "masked"])
+def test_a_file_that_lacks_an_array_or_has_another_shape_is_refused(model, tmp_path):
+    from evenly.files import read_tensors, write_tensors
+
+    file = tmp_path / "imputer.safetensors"
+    Imputer(model, **SMALL).fit(TABLE).save(file)
+    content, tensors = read_tensors(file, "Imputer")
+    learned = sorted(name for name in tensors if name.startswith("network0/"))
+    for name in (learned[0], learned[-1]):
+        for some in ({}, {name: tensors[name][..., :-1]}):
+            write_tensors(file, content, {other: tensors[other] for other in tensors if other != name} | some)
+            with pytest.raises(TableError, match=rf"cannot read it: .*{name}"):
+                Imputer.load(file)
+
+
 def test_a_damaged_file_is_a_clear_error(tmp_path):
     from evenly.files import read_tensors, write_tensors
 

@@ -126,7 +126,7 @@ def test_it_starts_from_what_each_column_is_alone():
     start = model.init(np.random.default_rng(0), LAYOUT, data)
     shared = {**start.shared, **start.fixed}
     shared["last"]["weight"] = np.zeros_like(shared["last"]["weight"])
-    normal, bins, yes = fitting.predict_natural(model, LAYOUT, shared, data)
+    normal, bins, yes = model.predict_natural(LAYOUT, shared, data)
     seen, (x, codes, answer) = data.mask[:, 0], (LAYOUT.target(data, f) for f in range(3))
     assert float(normal[0, 0]) == pytest.approx(float(x[seen].mean()), abs=1e-6)
     counts = np.bincount(codes[seen].astype(int), minlength=4) + 0.5
@@ -207,7 +207,7 @@ def test_the_vae_learns_from_hidden_cells_too():
         state = bbvi.start(model, LAYOUT, data, 0, 1e-3)
         state, _ = bbvi.train(model, LAYOUT, data, state, epochs=60, batch_size=64)
         dark = data._replace(mask=data.mask & [True, False], inputs=data.inputs * [1.0, 0.0])
-        yes = fitting.predict_natural(model, LAYOUT, state.shared, dark)[2][:, 0] > 0.0
+        yes = model.predict_natural(LAYOUT, state.shared, dark)[2][:, 0] > 0.0
         right = yes == (LAYOUT.target(data, 2) > 0.5)
         assert right[data.mask[:, 0]].mean() > (0.9 if masked else 0.5)
 

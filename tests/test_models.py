@@ -32,7 +32,7 @@ from evenly.likelihoods import (
 from evenly.models import MODELS, PAPERS
 from evenly.models.bbvi import Batches, column_gradients, normal_kl, objective, start, step, train, watch
 from evenly.models.factorization import Factorization, _best_second
-from evenly.models.fitting import fit_model, predict_natural
+from evenly.models.fitting import fit_model
 from evenly.models.layout import Data, Layout, constrain, pad_rows, unconstrain
 from evenly.models.masked import Masked
 from evenly.models.mixture import Mixture
@@ -199,7 +199,7 @@ def test_what_a_table_is_padded_with_does_not_matter(model, batch_size, double):
         gradients = column_gradients(model, wire(layout), more, state, Batches(50, n_rows, 64).first)
         state, history = train(model, layout, more, state, epochs=4, batch_size=batch_size)
         shared = {**state.shared, **state.fixed}
-        naturals = [predict_natural(model, layout, shared, data, draw) for draw in (None, (1, 2))]
+        naturals = [model.predict_natural(layout, shared, data, draw) for draw in (None, (1, 2))]
         found.append((history, naturals, np.asarray(gradients)[:4]))
     (one, natural, gradient), (other, again, other_gradient) = found
     np.testing.assert_allclose(other.elbo, one.elbo, rtol=1e-9)
@@ -235,7 +235,7 @@ def test_tables_of_like_size_share_their_programs():
         compiled.clear()
         shared, _, _ = fit_model(model, second, tables[1], 0, 1e-3, epochs=1, batch_size=32)
     assert compiled == []
-    assert np.isfinite(predict_natural(model, second, shared, tables[1])[3]).all()
+    assert np.isfinite(model.predict_natural(second, shared, tables[1])[3]).all()
 
 
 # --- the ELBO ---
@@ -352,7 +352,7 @@ def test_a_factorization_tells_all_classes_apart_by_row():
     data = place(layout, np.zeros((300, 0)), targets, mask)
     model = Factorization(3)
     shared, _, _ = fit_model(model, layout, data, 0, 3e-2, epochs=200, batch_size=300)
-    classes = predict_natural(model, layout, shared, data)[2].argmax(-1)
+    classes = model.predict_natural(layout, shared, data)[2].argmax(-1)
     assert (classes == group)[hidden].mean() > 0.9
 
 

@@ -604,7 +604,9 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
 
         Where only some cells are `wanted`, all rows x modelled columns, each column's parameters are those of its own.
         """
-        for start, (where, padded) in enumerate(chunks(rows if self._modelled else rows[:0], chunk_size(self._n_rows))):
+        for number, (where, padded) in enumerate(
+            chunks(rows if self._modelled else rows[:0], chunk_size(self._n_rows))
+        ):
             some = [None if own is None else own[padded] for own in opened.values]
             reads = self._model.reads_inputs
             data = arrange(self._layout, self._columns, self._parts, some, seed=None, with_inputs=reads)
@@ -612,7 +614,7 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
             n_draws = 0 if self._model.by_cell else int(self.n_draws)
             seeds: list[tuple[int, ...] | None] = [(self.seed_, i) for i in range(n_draws)] or [None]
             if draw is not None:
-                seeds = [(self.seed_, draw, start)]
+                seeds = [(self.seed_, draw, number)]
             found: dict[int, list[Usual]] = {j: [] for j in self._modelled}
             mine: dict[int, Any] = {
                 j: slice(None) if wanted is None else wanted[where, at] for at, j in enumerate(self._modelled)
@@ -739,6 +741,7 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
             "model": asdict(self._model),  # type: ignore[call-overload]  # every model is a dataclass
             "n_networks": len(self._networks),
             "n_rows": self._n_rows,
+            "shapes": {name: list(array.shape) for name, array in tensors.items()},
             "parts": [asdict(part) for part in self._parts],
             "baseline": self.baseline_,
             "scaler": self.scaler_.to_plain(),
@@ -766,6 +769,9 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
         content, tensors = read_tensors(file, cls.__name__)
         with readable(file, content):
             scaler = LipschitzScaler.from_plain(content["scaler"], likelihoods, file)
+            found = {name: list(array.shape) for name, array in tensors.items()}
+            if wrong := [name for name, shape in content["shapes"].items() if found.get(name) != shape]:
+                raise ValueError(f"arrays that lack or have another shape: {wrong}")
             settings = content["settings"]
             if settings["likelihoods"]:
                 settings["likelihoods"] = scaler.likelihoods

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -78,23 +78,8 @@ class Model(ABC):
         """Return the model with the paper's sizes for a table, but for those that are given by name."""
 
     @abstractmethod
-    def fit(
-        self,
-        layout: Layout,
-        data: Data,
-        seed: int,
-        learning_rate: float,
-        *,
-        epochs: int,
-        batch_size: int = 1024,
-        names: tuple[str, ...] | None = None,
-        callback: Callable[[float, Info], bool | None] | None = None,
-        n_points: int | None = None,
-        judge: Callable[[Any], float] | None = None,
-        weights: Any = 1.0,
-        stream: Stream | None = None,
-    ) -> Fitted:
-        """Fit the model from the start."""
+    def fit(self, layout: Layout, data: Data, seed: int, learning_rate: float, **settings: Any) -> Fitted:
+        """Fit the model from the start; the settings are those of `fitting.fit_model`."""
 
     @abstractmethod
     def predict_natural(

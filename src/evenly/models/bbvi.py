@@ -2,8 +2,8 @@
 
 A model never sees a dataframe, a scale or a method's name. It gets inputs that are the same under every method, the
 scaled features to explain, a mask, and a wiring: the likelihood of each feature and the column it belongs to. What is
-compiled knows sizes alone: the wiring, the number of rows and that of steps are arrays, which another table has others
-of.
+compiled knows sizes alone: the wiring and the numbers of rows and steps are passed as arrays, so that another table can
+use the same program.
 """
 
 from __future__ import annotations
@@ -23,8 +23,12 @@ import optax
 
 from evenly._support import EvenlyWarning
 from evenly.models.base import Fitted, History, Info, Model
+from evenly.models.cache import keep_compiled
 from evenly.models.layout import LEAST_ROWS, MANY_ROWS, Data, Layout, size_class
 from evenly.models.wiring import Wiring, wire
+
+keep_compiled()
+
 
 # --- models -----------------------------------------------------------------------------------------------------------
 
@@ -93,10 +97,10 @@ class Trained(Model):
         *,
         alike: bool = False,
     ) -> list[npt.NDArray[Any]]:
-        """Return the natural parameters of every feature; see `fitting.predict_natural`."""
-        from evenly.models.fitting import predict_natural
-
-        return predict_natural(self, layout, shared, data, draw, alike=alike)
+        """Return the natural parameters of every feature for rows that may be new."""
+        key = np.random.SeedSequence(draw or 0).generate_state(2)
+        found = _predict(self, wire(layout), shared, data, key, draw is not None, alike)
+        return layout.by_feature(np.asarray(found))
 
 
 class State(NamedTuple):
@@ -134,6 +138,22 @@ def jit_by_model(function: Callable[..., Any], static_argnums: tuple[int, ...]) 
 
 # For what runs a few times: compiling takes longer than running, and without optimizations half as long.
 jit_once = partial(jax.jit, compiler_options={"xla_backend_optimization_level": 0})
+
+
+@partial(jit_by_model, static_argnums=(0, 5, 6))
+def _predict(
+    model: Trained, wiring: Wiring, shared: Any, data: Data, numbers: Any, draw: bool, alike: bool
+) -> jax.Array:
+    key = jax.random.wrap_key_data(numbers)
+    local = model.infer_local(shared, key, wiring, data)
+
+    def raw(local: Any, data: Data) -> jax.Array:
+        return model.predict(shared, local, key if draw else None, wiring, data)
+
+    if alike:
+        rows = jax.tree.map(lambda part: part[:, None], (local, data))
+        return wiring.natural(jax.vmap(raw)(*rows)[:, 0])
+    return wiring.natural(raw(local, data))
 
 
 def start(

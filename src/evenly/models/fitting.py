@@ -1,12 +1,10 @@
-"""Models for whoever has NumPy arrays and a seed: trained from the start, and asked what they predict."""
+"""A model trained from the start, for whoever has NumPy arrays and a seed: stopped, watched, cooled down."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 import numpy.typing as npt
@@ -17,17 +15,13 @@ from evenly.models.bbvi import (
     State,
     Trained,
     column_gradients,
-    jit_by_model,
     padded_rows,
     start,
     train,
     watch,
 )
-from evenly.models.cache import keep_compiled
 from evenly.models.layout import Data, Layout, pad_rows
-from evenly.models.wiring import Wiring, wire
-
-keep_compiled()
+from evenly.models.wiring import wire
 
 N_JUDGED, PATIENCE = 20, 4
 """At how many points of a training held-out cells are scored, and after how many without a better score it ends."""
@@ -134,34 +128,3 @@ def _by_epoch(visits: npt.NDArray[Any], per_epoch: int) -> npt.NDArray[Any]:
     if per_epoch == 1 or not len(visits):
         return visits
     return np.stack([visits[at : at + per_epoch].mean(0) for at in range(0, len(visits), per_epoch)])
-
-
-@partial(jit_by_model, static_argnums=(0, 5, 6))
-def _predict(
-    model: Trained, wiring: Wiring, shared: Any, data: Data, numbers: Any, draw: bool, alike: bool
-) -> jax.Array:
-    key = jax.random.wrap_key_data(numbers)
-    local = model.infer_local(shared, key, wiring, data)
-
-    def raw(local: Any, data: Data) -> jax.Array:
-        return model.predict(shared, local, key if draw else None, wiring, data)
-
-    if alike:
-        rows = jax.tree.map(lambda part: part[:, None], (local, data))
-        return wiring.natural(jax.vmap(raw)(*rows)[:, 0])
-    return wiring.natural(raw(local, data))
-
-
-def predict_natural(
-    model: Trained,
-    layout: Layout,
-    shared: Mapping[str, Any],
-    data: Data,
-    draw: Sequence[int] | None = None,
-    *,
-    alike: bool = False,
-) -> list[npt.NDArray[Any]]:
-    """Return the natural parameters of every feature for rows that may be new, as `Model.predict_natural` does."""
-    key = np.random.SeedSequence(draw or 0).generate_state(2)
-    found = np.asarray(_predict(model, wire(layout), shared, data, key, draw is not None, alike))
-    return layout.by_feature(found)

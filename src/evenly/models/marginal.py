@@ -28,7 +28,7 @@ class Marginal(Model):
         """It has no sizes."""
         return cls()
 
-    def fit(self, layout: Layout, data: Data, *args: Any, **settings: Any) -> Fitted:
+    def fit(self, layout: Layout, data: Data, seed: int, learning_rate: float, **settings: Any) -> Fitted:
         """Take each feature's maximum-likelihood parameters; settings of a training do not matter."""
         nothing = Watched(np.zeros(0), np.zeros((0, layout.n_columns)), np.zeros((0, layout.n_columns)))
         known = layout.constant(data, unseen=UNSEEN)
