@@ -22,8 +22,9 @@ import numpy as np
 import pandas as pd
 from peers import codes_of
 
-from evenly import Imputer, Schema, features
-from evenly.metrics import baseline_errors, column_errors, ratio_to_baseline
+from evenly import Imputer, Schema
+from evenly.imputation import encoding as features
+from evenly.metrics.errors import baseline_errors, column_errors, ratio_to_baseline
 from evenly.paper.datasets import hidden_mask, load_dataset, schema
 
 METHODS = ("lip-none", "std-none", "iqr-none", "max-none", "none")
@@ -39,7 +40,10 @@ def run(dataset: str, method: str, folder: str | None) -> dict[str, Any]:
     table = pd.DataFrame(np.where(hidden, np.nan, values), columns=data.columns)
     # No method leaves a table as it is.
     scale = (lambda *_: 1.0) if method == "none" else features._centred_scale
-    alone, unscaled = patch("evenly.held_out.MOST_FEATURES", 0), patch("evenly.features._centred_scale", scale)
+    alone, unscaled = (
+        patch("evenly.imputation.ensemble.MOST_FEATURES", 0),
+        patch("evenly.imputation.encoding._centred_scale", scale),
+    )
     begun = time.perf_counter()
     with warnings.catch_warnings(), alone, unscaled:
         warnings.simplefilter("ignore")

@@ -4,7 +4,7 @@ Run: python benchmarks/peers.py [--data DIR] [--out FILE] [--dataset wine ...] [
 [--percents 10 20] [--mechanism mcar ...]. Every run has a process of its own and is one line of FILE (JSON); what FILE
 has already, made by the same code (`REVISIONS`), is not run again. At the end the ratio of evenly's error to that of
 the best peer on the same cells is printed. All peers get the same cells, and are scored by
-`evenly.metrics.column_errors` on numbers as they come, without rounding.
+`evenly.metrics.errors.column_errors` on numbers as they come, without rounding.
 
 HyperImpute and miceforest take part where they are installed. Besides the paper's data sets there are small tables that
 come with scikit-learn and evenly, so that anyone can run them: --dataset iris cultivars diabetes tumours heart.
@@ -36,9 +36,9 @@ import numpy as np
 import numpy.typing as npt
 
 import evenly
-from evenly.metrics import baseline_errors, column_errors, mean_or_mode
+from evenly.metrics.errors import baseline_errors, column_errors, mean_or_mode
 from evenly.paper.datasets import NAMES, DataSet, hidden_mask, load_dataset, schema
-from evenly.schema import CLASS_KINDS, Column
+from evenly.tables.schema import CLASS_KINDS, Column
 
 Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]

@@ -87,7 +87,9 @@ def error(full: pl.DataFrame, table: pl.DataFrame, gappy: pl.DataFrame) -> float
 
 def check(n_rows: int) -> None:
     """Compare the errors of a streamed training with those of one in memory, from the same rows."""
-    from evenly import Imputer, parquet, streaming
+    from evenly import Imputer
+    from evenly.imputation import streaming
+    from evenly.io import parquet
 
     parquet.MOST_IN_MEMORY, parquet.SAMPLE, streaming.POOL = 1, n_rows // 4, n_rows // 4
     table = block(n_rows, 0)
@@ -104,8 +106,8 @@ def check(n_rows: int) -> None:
 def train(source: str, n_rows: int, epochs: int, streamed: bool) -> None:
     """Train on all files, or on some of their rows in memory; print the rate and the peak of memory."""
     from evenly import Imputer
+    from evenly.io.parquet import open_parquet
     from evenly.models.fitting import fit_model
-    from evenly.parquet import open_parquet
 
     table: Any = source
     if not streamed:
@@ -120,7 +122,7 @@ def train(source: str, n_rows: int, epochs: int, streamed: bool) -> None:
         return fit_model(*args, **settings)
 
     begun = time.perf_counter()
-    with patch("evenly.imputer.fit_model", watched):
+    with patch("evenly.imputation.imputer.fit_model", watched):
         imputer = Imputer(epochs=epochs, **SETTINGS).fit(table)
     seconds = time.perf_counter() - begun
     assert np.isfinite(imputer.history_["elbo"]).all()

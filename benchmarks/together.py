@@ -18,7 +18,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from evenly.likelihoods import BERNOULLI, GAMMA, NORMAL
+from evenly.likelihoods.families import BERNOULLI, GAMMA, NORMAL
 from evenly.models import MODELS
 from evenly.models.bbvi import State, Trained, start, train
 from evenly.models.layout import Data, Layout

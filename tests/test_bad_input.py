@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 from evenly import EvenlyWarning, LipschitzScaler, TableError
-from evenly.scaling import METHODS
+from evenly.scaling.methods import METHODS
 
 N = 60
 RNG = np.random.default_rng(0)

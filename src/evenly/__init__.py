@@ -8,44 +8,44 @@ from typing import TYPE_CHECKING, Any
 from evenly._version import __version__
 
 if TYPE_CHECKING:
-    from evenly._support import EvenlyError, EvenlyWarning, MissingExtraError, TableError
-    from evenly.balance import Diagnosis, diagnose
-    from evenly.choosing import LikelihoodChoice, choose_likelihoods
-    from evenly.custom import define_likelihood
-    from evenly.files import load_heart
-    from evenly.formats import read_table, write_table
-    from evenly.imputer import Imputer
-    from evenly.inspection import inspect_table
-    from evenly.likelihoods import Likelihood, Support, get_likelihood
-    from evenly.metrics import imputation_error
-    from evenly.plots import plot_smoothness
-    from evenly.pooling import pool
+    from evenly._support.errors import EvenlyError, EvenlyWarning, MissingExtraError, TableError
+    from evenly._support.files import load_heart
+    from evenly.engines.files import scale_files
+    from evenly.evaluation.balance import Diagnosis, diagnose
+    from evenly.evaluation.choosing import LikelihoodChoice, choose_likelihoods
+    from evenly.evaluation.trials import Trial, compare_imputers, try_imputer
+    from evenly.imputation.imputer import Imputer
+    from evenly.imputation.pooling import pool
+    from evenly.io.formats import read_table, write_table
+    from evenly.likelihoods.custom import define_likelihood
+    from evenly.likelihoods.families import Likelihood, Support, get_likelihood
+    from evenly.metrics.errors import imputation_error
     from evenly.report import make_report, write_report
-    from evenly.scaled_files import scale_files
-    from evenly.scaler import LipschitzScaler
-    from evenly.schema import Column, Schema, infer_schema
-    from evenly.smoothness import ball_smoothness, smoothness_at
-    from evenly.trial import Trial, compare_imputers, try_imputer
+    from evenly.report.plots import plot_smoothness
+    from evenly.scaling.scaler import LipschitzScaler
+    from evenly.scaling.smoothness import ball_smoothness, smoothness_at
+    from evenly.tables.inspection import inspect_table
+    from evenly.tables.schema import Column, Schema, infer_schema
 
 _ROOMS = {
-    "_support": ("EvenlyError", "EvenlyWarning", "MissingExtraError", "TableError"),
-    "balance": ("Diagnosis", "diagnose"),
-    "choosing": ("LikelihoodChoice", "choose_likelihoods"),
-    "custom": ("define_likelihood",),
-    "files": ("load_heart",),
-    "formats": ("read_table", "write_table"),
-    "imputer": ("Imputer",),
-    "inspection": ("inspect_table",),
-    "likelihoods": ("Likelihood", "Support", "get_likelihood"),
-    "metrics": ("imputation_error",),
-    "plots": ("plot_smoothness",),
-    "pooling": ("pool",),
+    "_support.errors": ("EvenlyError", "EvenlyWarning", "MissingExtraError", "TableError"),
+    "evaluation.balance": ("Diagnosis", "diagnose"),
+    "evaluation.choosing": ("LikelihoodChoice", "choose_likelihoods"),
+    "likelihoods.custom": ("define_likelihood",),
+    "_support.files": ("load_heart",),
+    "io.formats": ("read_table", "write_table"),
+    "imputation.imputer": ("Imputer",),
+    "tables.inspection": ("inspect_table",),
+    "likelihoods.families": ("Likelihood", "Support", "get_likelihood"),
+    "metrics.errors": ("imputation_error",),
+    "report.plots": ("plot_smoothness",),
+    "imputation.pooling": ("pool",),
     "report": ("make_report", "write_report"),
-    "scaled_files": ("scale_files",),
-    "scaler": ("LipschitzScaler",),
-    "schema": ("Column", "Schema", "infer_schema"),
-    "smoothness": ("ball_smoothness", "smoothness_at"),
-    "trial": ("Trial", "compare_imputers", "try_imputer"),
+    "engines.files": ("scale_files",),
+    "scaling.scaler": ("LipschitzScaler",),
+    "tables.schema": ("Column", "Schema", "infer_schema"),
+    "scaling.smoothness": ("ball_smoothness", "smoothness_at"),
+    "evaluation.trials": ("Trial", "compare_imputers", "try_imputer"),
 }
 _HOME = {name: room for room, names in _ROOMS.items() for name in names}
 

@@ -13,8 +13,8 @@ from typing import Any, Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from evenly._support import TableError, require
-from evenly.files import write_text
+from evenly._support.errors import TableError, require
+from evenly._support.files import write_text
 from evenly.paper.originals import (
     ORIGINS,
     TOP_CODE,
@@ -25,8 +25,8 @@ from evenly.paper.originals import (
     lines_of,
     numbers_of,
 )
-from evenly.schema import CLASS_KINDS, Kind, Schema, infer_schema
-from evenly.tables import Floats, build_table
+from evenly.tables.frames import Floats, build_table
+from evenly.tables.schema import CLASS_KINDS, Kind, Schema, infer_schema
 
 Booleans = npt.NDArray[np.bool_]
 Name = Literal["adult", "breast", "credit", "letter", "spam", "wine"]
@@ -192,7 +192,7 @@ def load_dataset(name: str, folder: str | Path | None = None) -> DataSet:
     --------
     >>> load_dataset("iris")
     Traceback (most recent call last):
-    evenly._support.TableError: got the data set 'iris', but expected one of adult, breast, credit, letter, spam, wine.
+    evenly.TableError: got the data set 'iris', but expected one of adult, breast, credit, letter, spam, wine.
     """
     if name not in ORIGINS:
         raise TableError(f"the data set {str(name)!r}", f"expected one of {', '.join(NAMES)}")

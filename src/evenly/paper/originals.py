@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from evenly._support import TableError, require
-from evenly.schema import Kind
-from evenly.tables import Floats
+from evenly._support.errors import TableError, require
+from evenly.tables.frames import Floats
+from evenly.tables.schema import Kind
 
 UCI = "https://archive.ics.uci.edu/ml/machine-learning-databases"
 TOP_CODE = 99999

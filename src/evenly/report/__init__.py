@@ -12,8 +12,8 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
-from evenly._support import require
-from evenly.files import write_text
+from evenly._support.errors import require
+from evenly._support.files import write_text
 from evenly.report.charts import Charts
 from evenly.report.facts import gather
 from evenly.report.markup import escape, join, json_block, tag

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from evenly._support import TableError
-from evenly.cells import cells_among, encode
-from evenly.schema import Column, Schema
-from evenly.tables import Floats, TableColumn, open_table
+from evenly._support.errors import TableError
+from evenly.tables.cells import cells_among, encode
+from evenly.tables.frames import Floats, TableColumn, open_table
+from evenly.tables.schema import Column, Schema
 
 MOST_BINS = 40
 MOST_CLASSES_SHOWN = 20
@@ -56,7 +56,7 @@ def distributions(table: Any, filled: Any, schema: Schema) -> dict[str, Distribu
 
     Examples
     --------
-    >>> from evenly.schema import Column, Schema
+    >>> from evenly.tables.schema import Column, Schema
     >>> schema = Schema(columns=[Column(name="x0", kind="real")])
     >>> found = distributions([[0.0], [1.0], [np.nan]], [[0.0], [1.0], [1.0]], schema)["x0"]
     >>> found.edges, found.observed, found.imputed

@@ -1,0 +1,1 @@
+"""What everybody may use: errors and warnings, optional imports, files written all or nothing."""

@@ -1,0 +1,1 @@
+"""Lazy frames of other engines: fitted by queries, scaled by expressions, from files to files."""

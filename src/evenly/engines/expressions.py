@@ -1,0 +1,211 @@
+"""A fitted scaler as expressions: what `transform` does to a lazy frame, on the frame's own engine.
+
+No pass is made, so nothing is known of the cells: what a table in memory refuses (infinite values, or values that a
+likelihood has no density for) becomes a missing cell here, as classes do that were not there in fit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Protocol
+
+import narwhals as nw
+import numpy as np
+
+from evenly._support.errors import TableError, require
+from evenly.engines.queries import NUMBER_TEXT, present
+from evenly.likelihoods.families import Likelihood
+from evenly.scaling.methods import FittedScale
+from evenly.scaling.statistics import finite, prepare
+from evenly.scaling.tricks import OFFSET, Feature, noise_steps
+from evenly.tables.frames import select
+from evenly.tables.lazy import LazyColumn, LazyTable
+from evenly.tables.profile import read_number
+from evenly.tables.schema import Column
+
+INF = float("inf")
+HALVING = ("duckdb", "polars")
+"""Engines that find a class by comparisons."""
+MOST_BRANCHES = 32
+"""Polars makes all comparisons for every cell: beyond so many, a lookup in each batch is faster."""
+
+
+class Fitted(Protocol):
+    """What the expressions need to know of a fitted column."""
+
+    @property
+    def column(self) -> Column: ...
+    @property
+    def family(self) -> Likelihood | None: ...
+    @property
+    def features(self) -> list[Feature]: ...
+    @property
+    def fits(self) -> list[FittedScale]: ...
+
+
+def scale_lazily(
+    table: LazyTable, columns: Sequence[LazyColumn], fitted: Sequence[Fitted], names: Sequence[str], seed: int, key: Any
+) -> Any:
+    """Return a lazy frame of the scaled features, of the same engine.
+
+    Parameters
+    ----------
+    table : LazyTable
+        From `open_lazy`.
+    columns, fitted : sequences
+        The columns to scale, in the fitted order, and what was fitted of each.
+    names : sequence of str
+        Of the features, and of the columns that are passed through.
+    seed : int
+        Of the noise.
+    key : str or None
+        The column of whole numbers that the noise of a row goes by.
+    """
+    noisy = [one for each in fitted for one in each.features if one.trick == "gamma"]
+    pairs = {f"x{j}": pair for j, pair in enumerate(zip(fitted, columns, strict=True))}
+    late = {name: (each.column, cells) for name, (each, cells) in pairs.items() if _is_late(table, each)}
+    cells = [
+        (code(each.column, cells, table.engine) if each.features and name not in late else nw.col(cells.name)).alias(
+            name
+        )
+        for name, (each, cells) in pairs.items()
+    ]
+    # Expressions name what they are of many times: cells, keys and noise are made one after the other, under names
+    # of their own, so that no engine takes the whole expression as often.
+    noise = [f"n{place}" for place in range(len(noisy))]
+    frame = table.frame.select(*cells, *(_key(table, key).alias(name) for name in noise[:1]))
+    frame = _code_batches(frame, late) if late else frame
+    for turn, steps in enumerate(zip(*(noise_steps(seed, one) for one in noisy), strict=True)):
+        sources = noise if turn else noise[:1] * len(noise)
+        made = zip(steps, sources, noise, strict=True)
+        frame = frame.with_columns(*(step(nw.col(source)).alias(name) for step, source, name in made))
+    left = iter(noise)
+    scaled = []
+    for j, each in enumerate(fitted):
+        if not each.features:
+            scaled.append(nw.col(f"x{j}"))
+        for one, fit in zip(each.features, each.fits, strict=True):
+            drawn = nw.col(next(left)) if one.trick == "gamma" else None
+            scaled.append(_scale(one, each.column, nw.col(f"x{j}"), fit.scale, drawn))
+    return nw.to_native(frame.select(*(each.alias(name) for each, name in zip(scaled, names, strict=True))))
+
+
+def _is_late(table: LazyTable, fitted: Fitted) -> bool:
+    """Whether a column is coded after the others are."""
+    many = fitted.column.has_classes and len(fitted.column.classes or ()) > MOST_BRANCHES
+    return table.engine == "polars" and many and bool(fitted.features)
+
+
+def _code_batches(frame: nw.LazyFrame[Any], late: dict[str, tuple[Column, LazyColumn]]) -> nw.LazyFrame[Any]:
+    """Code columns of many classes batch by batch: Polars' lookup of classes would hold them in memory."""
+    pl = require("polars", "tool")
+
+    def coded(name: str, column: Column, cells: LazyColumn) -> Any:
+        expression = code(column, replace(cells, name=name), "")
+        return pl.col(name).map_batches(
+            lambda batch: nw.to_native(nw.from_native(batch.to_frame(name)).select(expression.alias(name))[name]),
+            return_dtype=pl.Float64,
+            is_elementwise=True,
+        )
+
+    made = [coded(name, column, cells) for name, (column, cells) in late.items()]
+    coded_frame: nw.LazyFrame[Any] = nw.from_native(nw.to_native(frame).with_columns(*made))
+    return coded_frame
+
+
+def _key(table: LazyTable, key: Any) -> nw.Expr:
+    if key is None:
+        raise TableError(
+            "a lazy frame, which has no row numbers,",
+            "the noise of the Gamma trick expects a key to go by",
+            'name a column of whole numbers that tells rows apart: transform(frame, key="id") or --key id; '
+            "or choose a method without noise, such as lip-bern",
+        )
+    (column,), _ = select(table, [key])
+    check_key(column.name, column.storage)
+    return nw.col(column.name).cast(nw.Int64).fill_null(-1)
+
+
+def check_key(name: str, storage: str) -> None:
+    """Refuse a key that is no whole number."""
+    if storage != "integer":
+        raise TableError(f"a key of {storage}s", "expected whole numbers", "cast it, or choose another", column=name)
+
+
+def _scale(feature: Feature, column: Column, cells: nw.Expr, scale: float, noise: nw.Expr | None) -> nw.Expr:
+    """Return a scaled feature from the values or codes of its column."""
+    values = cells
+    if feature.trick == "none" and feature.likelihood.scalable:
+        values = prepare(column, cells)
+        inside = _inside(feature.likelihood, values)
+        values = values if inside is None else nw.when(inside).then(values)
+    elif feature.code is not None:
+        values = nw.when(cells == float(feature.code)).then(1.0).otherwise(0.0 * cells)
+    if feature.trick == "gamma" and noise is not None:
+        values = values + OFFSET + noise
+    scaled: nw.Expr = feature.likelihood.scale_data(values, scale)
+    return scaled
+
+
+def _inside(family: Likelihood, values: nw.Expr) -> nw.Expr | None:
+    low, high = family.support.lower, family.support.upper
+    conditions = []
+    if low > -INF:
+        conditions.append(values >= low if family.support.contains(np.float64(low)) else values > low)
+    if high < INF:
+        conditions.append(values < high)
+    return nw.all_horizontal(*conditions, ignore_nulls=False) if conditions else None
+
+
+def code(column: Column, cells: LazyColumn, engine: str) -> nw.Expr:
+    """Return the values of a column, or the codes of its classes, as `encode` does; null where missing or unknown."""
+    raw = present(cells, column.missing)
+
+    def replaced(cells: nw.Expr, codes: dict[Any, float]) -> nw.Expr:
+        known = {value: k for value, k in codes.items() if value is not None}
+        # DuckDB makes a join of a list of classes, which loses the order of rows; Polars holds the column in memory.
+        return _find(cells, sorted(known.items())) if known and engine in HALVING else _replace(cells, known)
+
+    if not column.has_classes:
+        return _spelled(raw) if cells.storage == "text" else finite(raw)
+    classes = list(enumerate(column.classes or ()))
+    if cells.storage == "text":
+        codes = replaced(raw, {str(value): float(k) for k, value in classes})
+        numbers = {read_number(value): float(k) for k, value in classes if read_number(value) is not None}
+        if not numbers:
+            return codes
+        return nw.coalesce(codes, replaced(_spelled(raw), numbers))
+    if cells.storage == "boolean":
+        texts = {"False": 0.0, "True": 1.0}
+        return replaced(raw, {texts.get(str(value), _number(value)): float(k) for k, value in classes})
+    return replaced(raw, {_number(value): float(k) for k, value in classes})
+
+
+def _number(value: Any) -> float | None:
+    return float(value) if isinstance(value, bool) else read_number(value)
+
+
+def _find(cells: nw.Expr, codes: Sequence[tuple[Any, float]]) -> nw.Expr:
+    """Return codes by halving their ordered classes."""
+    if len(codes) == 1:
+        return nw.when(cells == codes[0][0]).then(codes[0][1])
+    middle = len(codes) // 2
+    return nw.when(cells < codes[middle][0]).then(_find(cells, codes[:middle])).otherwise(_find(cells, codes[middle:]))
+
+
+def _replace(cells: nw.Expr, known: dict[Any, float]) -> nw.Expr:
+    if not known:
+        return nw.when(cells.is_null() & ~cells.is_null()).then(0.0)
+    # Dask has no null in a column that it replaced texts in: NaN stands in.
+    codes_or_nan = cells.replace_strict(
+        list(known), list(known.values()), default=float("nan"), return_dtype=nw.Float64
+    )
+    return finite(codes_or_nan)
+
+
+def _spelled(texts: nw.Expr) -> nw.Expr:
+    """Return the numbers that texts spell; null where they spell none."""
+    # Engines refuse to read a number from what is none, and Dask from what is not there.
+    readable = nw.when(texts.str.contains(NUMBER_TEXT)).then(texts.str.strip_chars()).otherwise(nw.lit("NaN"))
+    return finite(readable)

@@ -1,0 +1,225 @@
+"""Parquet files in, Parquet files of scaled features out, on an engine: the table is never in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from evenly._support.errors import TableError, require
+from evenly._support.files import replacing, replacing_folder
+from evenly.engines.expressions import check_key
+from evenly.io.formats import check_writable
+from evenly.io.sources import (
+    EXTENSIONS,
+    Engine,
+    arrow_settings,
+    check_alike,
+    clear,
+    count_rows,
+    find_files,
+    part_name,
+    start_engine,
+)
+from evenly.scaling.methods import get_method
+from evenly.scaling.scaler import LipschitzScaler
+
+PART_BYTES = 256 << 20
+"""A part of the output is made of files of at least this size together: an engine reads several files at a time."""
+BATCH_CELLS = 1 << 22
+"""Cells of a batch in memory, and of a row group: 32 MiB."""
+ORDERED = ("polars", "duckdb")
+"""The engines that write one file, with the rows in the order of the files that they read."""
+MOST_ROWS = 1 << 17
+"""Of a row group, as DuckDB has them."""
+
+
+def scale_files(
+    source: str | Path, out: str | Path, scaler: LipschitzScaler, *, engine: str = "polars", key: str | None = None
+) -> LipschitzScaler:
+    """Scale Parquet files to Parquet files, on an engine, whatever their size.
+
+    All or nothing: what is written takes its name when it is complete.
+
+    Parameters
+    ----------
+    source : str or Path
+        A file, a folder of files, or a pattern such as `data/*.parquet`; all with the same columns.
+    out : str or Path
+        A folder, new or empty, for parts in the order of the files; or, where the engine is Polars or DuckDB, the name
+        of one file that ends in `.parquet`.
+    scaler : LipschitzScaler
+        A fitted one is used as it is; else it is fitted first, on the engine.
+    engine : {"polars", "duckdb", "dask", "spark"}
+        What reads, computes and writes. Spark runs in the active session if there is one.
+    key : str, optional
+        The column of whole numbers that the noise of the Gamma trick goes by. Without it noise goes by the position of
+        a row, as in memory, and is added batch by batch in this process; Dask and Spark, which keep no order of rows,
+        need a key.
+
+    Returns
+    -------
+    LipschitzScaler
+        The scaler, fitted.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import polars as pl
+    >>> table = pl.DataFrame({"n": [0, 3, 1, 1, 2, 5] * 9, "x": [0.5, 1.5, -2.0] * 18})
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     for k in range(3):
+    ...         table[18 * k : 18 * k + 18].write_parquet(f"{folder}/{k}.parquet")
+    ...     scaler = scale_files(folder, f"{folder}/out", LipschitzScaler(random_state=0))
+    ...     pl.read_parquet(f"{folder}/out").equals(scaler.transform(table))
+    True
+    """
+    files = find_files(source)
+    started = start_engine(engine)
+    target = Path(out)
+    folder = _check_target(out, engine, files)
+    _check_key(scaler, engine, key, check_alike(files))
+    if not count_rows(files):
+        raise TableError(f"{source} with 0 rows", "expected at least 1 row")
+    unclear = f"{source}, read by {engine}", "expected whole Parquet files, and room to write"
+    with started as ready, clear(*unclear, ready.damage):
+        if not _is_fitted(scaler):
+            scaler.fit(ready.read(files))
+        batches = key is None and engine in ORDERED and _draws_noise(scaler)
+        rows = max(min(BATCH_CELLS // len(scaler.get_feature_names_out()), MOST_ROWS), 1)
+        if not folder:
+            with replacing(target) as temporary:
+                _write(scaler, ready, [files], [temporary], rows, key, batches=batches)
+        elif engine in ORDERED:
+            groups = _groups(files)
+            with replacing_folder(target) as temporary:
+                parts = [temporary / part_name(place) for place in range(len(groups))]
+                _write(scaler, ready, groups, parts, rows, key, batches=batches)
+        else:
+            with replacing_folder(target) as temporary:
+                ready.write(scaler.transform(ready.read(files), key=key), temporary, rows)
+    return scaler
+
+
+def _check_target(out: str | Path, engine: str, files: Sequence[Path]) -> bool:
+    """Whether the target is a folder; refuses, before any work, what cannot be written."""
+    path = Path(out)
+    folder = str(out).endswith("/") or path.is_dir() or not path.suffix
+    if str(out) == "-" or (not folder and not path.name.lower().endswith(EXTENSIONS)):
+        raise TableError(f"the target {str(out)!r}", "an engine expects a folder, or a file that ends in .parquet")
+    if not folder and engine not in ORDERED:
+        raise TableError(f"the file {str(out)!r}", f"{engine} writes a folder of files", f"name one: {path.stem}/")
+    if not folder and path.resolve() in [file.resolve() for file in files]:
+        raise TableError(f"the file {str(out)!r}", "expected none of those that are read", "name another")
+    if folder and path.exists() and not path.is_dir():
+        raise TableError(f"the file {str(out)!r}", "expected a folder", "name another")
+    if folder and path.is_dir() and any(path.iterdir()):
+        raise TableError(
+            f"the folder {str(out)!r}, which is not empty",
+            "expected a new or an empty one",
+            "name another, or empty it",
+        )
+    check_writable(path / part_name(0) if folder else path)
+    return folder
+
+
+def _check_key(scaler: LipschitzScaler, engine: str, key: str | None, columns: Mapping[str, Any]) -> None:
+    """Refuse, before any work, a key that is none, or that there is none."""
+    if key is not None:
+        if key not in columns:
+            raise TableError("no such column", f"expected the key to be one of {list(columns)}", column=key)
+        check_key(key, "integer" if columns[key].is_integer() else str(columns[key]))
+    elif engine not in ORDERED and _draws_noise(scaler):
+        raise TableError(
+            f"no key, and {engine}, which keeps no order of rows,",
+            "the noise of the Gamma trick expects one to go by",
+            "name a column of whole numbers that tells rows apart (key, --key), or choose a method without noise, such "
+            "as lip-bern, or polars or duckdb",
+        )
+
+
+def _is_fitted(scaler: LipschitzScaler) -> bool:
+    return hasattr(scaler, "schema_")
+
+
+def _draws_noise(scaler: LipschitzScaler) -> bool:
+    if not _is_fitted(scaler):  # it may turn out to need none; nobody wants to wait for that
+        return get_method(scaler.method).trick == "gamma"
+    return any(feature.trick == "gamma" for fitted in scaler.columns_ for feature in fitted.features)
+
+
+def _groups(files: Sequence[Path]) -> list[list[Path]]:
+    """Put neighbours together until they are large enough for a part."""
+    groups, size = [[files[0]]], files[0].stat().st_size
+    for file in files[1:]:
+        if size >= PART_BYTES:
+            groups.append([])
+            size = 0
+        groups[-1].append(file)
+        size += file.stat().st_size
+    return groups
+
+
+def _write(
+    scaler: LipschitzScaler,
+    engine: Engine,
+    groups: Sequence[Sequence[Path]],
+    parts: Sequence[Path],
+    rows: int,
+    key: str | None,
+    *,
+    batches: bool,
+) -> None:
+    """Write each group of files to its part."""
+    if not batches:
+        for files, part in zip(groups, parts, strict=True):
+            engine.write(scaler.transform(engine.read(files), key=key), part, rows)
+        return
+    start = 0
+    with clear("a file", "expected whole Parquet files, and room to write", _arrow_damage()):
+        for files, part in zip(groups, parts, strict=True):
+            start += _write_batches(scaler, files, part, rows, start)
+
+
+def _write_batches(scaler: LipschitzScaler, files: Sequence[Path], part: Path, rows: int, start: int) -> int:
+    """Scale files batch by batch in memory, with noise by the position of a row; returns how many rows there were."""
+    n_rows = 0
+    with _writing(part) as write:
+        for scaled in scaler.transform_parts(_read_batches(files, rows), start=start):
+            write(scaled.to_arrow())
+            n_rows += scaled.height
+    return n_rows
+
+
+def _read_batches(files: Sequence[Path], rows: int) -> Iterator[Any]:
+    parquet, pl = require("pyarrow.parquet", "engines"), require("polars", "tool")
+    for file in files:
+        with parquet.ParquetFile(file) as opened:
+            for batch in opened.iter_batches(rows):
+                if batch.num_rows:
+                    yield pl.from_arrow(batch)
+
+
+@contextmanager
+def _writing(part: Path) -> Iterator[Callable[[Any], None]]:
+    """Give a function that appends a table to a file; the first one says of what types columns are."""
+    parquet, types = require("pyarrow.parquet", "engines"), require("pyarrow.types", "engines")
+    writer = None
+
+    def write(table: Any) -> None:
+        nonlocal writer
+        if writer is None:
+            repeated = (field.name for field in table.schema if not types.is_floating(field.type))
+            writer = parquet.ParquetWriter(part, table.schema, **arrow_settings(repeated))
+        writer.write_table(table.cast(writer.schema))
+
+    try:
+        yield write
+    finally:
+        if writer is not None:
+            writer.close()
+
+
+def _arrow_damage() -> tuple[type[BaseException], ...]:
+    return (OSError, require("pyarrow", "engines").ArrowException)

@@ -1,0 +1,1 @@
+"""Trials on hidden cells, comparison, choice of likelihoods, diagnosis."""

@@ -1,0 +1,148 @@
+"""Which likelihood fits a column of numbers: chosen by the log-likelihood of cells that its parameters did not see."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.utils import check_random_state
+
+from evenly.likelihoods.families import get_likelihood
+from evenly.metrics.errors import clearly_better
+from evenly.scaling.statistics import choose_pivot, prepare, take_moments
+from evenly.tables.cells import encode
+from evenly.tables.frames import Floats, open_table
+from evenly.tables.profile import Value, look
+from evenly.tables.schema import Column, Schema, infer_column, make_rules
+
+ABOVE_ZERO = ("gamma", "inverse-gamma", "inverse-gaussian", "exponential", "rayleigh")
+CANDIDATES = {
+    "real": ("normal",),
+    "positive": ("log-normal", *ABOVE_ZERO, "normal"),
+    "count": ("poisson", "log-normal", *ABOVE_ZERO, "normal"),
+}
+"""By kind, the default first. A density at a whole number stands for the unit around it, so that it can be compared
+with the probability of a count."""
+N_FOLDS = 5
+SURE = 2.0
+"""Standard errors by which another likelihood must be better than the default to be chosen."""
+FEWEST = 2 * N_FOLDS
+"""Cells without which nothing is compared."""
+
+
+@dataclass(frozen=True)
+class LikelihoodChoice:
+    """What was found for each column of numbers.
+
+    Attributes
+    ----------
+    likelihoods : dict of column to str
+        The chosen ones, as `Imputer` and `LipschitzScaler` take them; columns that keep their default are not named.
+    scores : dict of column to dict of str to float
+        The mean log-likelihood of held-out cells under each candidate, in nats and the column's units; minus infinity
+        where a candidate has no fit, or no density for a cell.
+    """
+
+    likelihoods: dict[Any, str]
+    scores: dict[Any, dict[str, float]]
+
+    def __str__(self) -> str:
+        names = list(dict.fromkeys(name for scores in self.scores.values() for name in scores))
+        rows = [["column", "chosen", *names]]
+        for label, scores in self.scores.items():
+            chosen = self.likelihoods.get(label, next(iter(scores)))
+            rows.append([str(label), chosen, *(f"{scores[name]:.3f}" if name in scores else "" for name in names)])
+        widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
+        return "\n".join("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)
+
+
+def choose_likelihoods(
+    table: Any,
+    *,
+    kinds: Mapping[Any, str] | None = None,
+    schema: Schema | str | Path | None = None,
+    missing: Mapping[Any, Sequence[Value]] | Sequence[Value] | None = None,
+    random_state: Any = 0,
+) -> LikelihoodChoice:
+    """Choose the likelihood of each column of numbers among those that go with its kind.
+
+    The observed cells are cut into five parts at random. Every candidate is fitted to four of them and scored on the
+    fifth. The default of the kind stays unless another one is better by more than two standard errors of the
+    difference, cell by cell. Classes have nothing to choose; a column that is declared a kind keeps to it.
+
+    Parameters
+    ----------
+    table, kinds, schema, missing
+        As in `LipschitzScaler`. A column of the schema is compared under its kind.
+    random_state : int, RandomState or None
+        Which cells are held out together.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> table = np.column_stack([rng.gamma(1.5, 2.0, 2000), np.exp(rng.normal(size=2000))])
+    >>> found = choose_likelihoods(table)
+    >>> found.likelihoods  # of the first column; the second keeps its log-normal
+    {0: 'gamma'}
+    >>> found.scores[1]["log-normal"] > found.scores[1]["gamma"]
+    True
+
+    Too few cells, or a single value, leave the default:
+
+    >>> choose_likelihoods([[1.0, 2.0], [1.0, 3.0]]).scores
+    {}
+    """
+    opened = open_table(table)
+    drawn = check_random_state(random_state)
+    chosen: dict[Any, str] = {}
+    scores: dict[Any, dict[str, float]] = {}
+    rules = make_rules(opened, kinds=kinds, schema=schema, missing=missing)
+    for label, cells, rule in zip(opened.labels, opened.columns, rules, strict=True):
+        if rule.ignored or rule.wants_classes:
+            continue
+        at_it = partial(look, cells, rule.missing)
+        column, seen = rule.infer(cells, at_it)
+        facts = seen or at_it()
+        names = CANDIDATES.get(column.kind, ())
+        if column.kind == "count" and (rule.kind or rule.declared):
+            names = names[:1]  # it may become a positive column only if nobody has said that it is a count
+        if len(names) < 2 or facts.n < FEWEST or facts.minimum == facts.maximum:
+            continue
+        values = encode(column, cells)[0]
+        values = values[~np.isnan(values)]
+        parts = drawn.permutation(len(values)) % N_FOLDS
+        with np.errstate(all="ignore"):
+            each = {name: _held_out(infer_column(cells, facts, likelihood=name), values, parts) for name in names}
+        scores[label] = {name: float(one.mean()) for name, one in each.items()}
+        found = _best(each)
+        if found != names[0]:
+            chosen[label] = found
+    return LikelihoodChoice(chosen, scores)
+
+
+def _held_out(column: Column, values: Floats, parts: npt.NDArray[np.intp]) -> Floats:
+    """Return the log-density of each cell under a fit to the parts that it is not in."""
+    family, x = get_likelihood(column.likelihood or ""), np.asarray(prepare(column, values))
+    found = np.full(len(x), -np.inf)
+    for part in range(N_FOLDS):
+        own, others = parts == part, x[parts != part]
+        pivot = choose_pivot(family, others.min(), others.max(), float(others.mean()))
+        natural = take_moments(family, others, pivot).natural(family)
+        unit = pivot.unit if family.needs_unit else 1.0
+        if np.isfinite(natural).all():
+            found[own] = family.log_density(x[own] / unit, natural) - np.log(unit)
+    return np.where(np.isnan(found), -np.inf, found)
+
+
+def _best(each: Mapping[str, Floats]) -> str:
+    """Return the candidate with the best mean, or the first one if that is not clearly worse."""
+    default = next(iter(each))
+    best = max(each, key=lambda name: float(each[name].mean()))
+    if not np.isfinite(each[default].mean()):
+        return best  # the default has no fit, or no density for a cell
+    return best if clearly_better(-each[best], -each[default], SURE) else default

@@ -1,0 +1,246 @@
+"""An honest error of an imputer, on the user's own table: known cells are hidden from it, imputed and scored."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import clone
+from sklearn.utils import check_random_state
+
+from evenly._support.errors import EvenlyWarning, TableError
+from evenly.imputation.ensemble import hold_out
+from evenly.imputation.imputer import Imputer
+from evenly.metrics.errors import baseline_errors, column_errors
+from evenly.scaling.scaler import LipschitzScaler
+from evenly.tables.cells import coded, decode
+from evenly.tables.frames import Floats, Table, build_table, open_table
+from evenly.tables.schema import Column, Schema
+
+Flags = npt.NDArray[np.bool_]
+
+LEVEL = 0.9
+"""Of the intervals: of each column's error, and of the imputed numbers whose coverage is counted."""
+SURE = 1.6448536269514722
+"""Standard errors on either side of a normal mean that hold 90 %."""
+N_EXAMPLES = 5
+
+
+@dataclass(frozen=True)
+class ColumnTrial:
+    """How one column's hidden cells were imputed."""
+
+    column: str
+    kind: str
+    measure: str
+    """`error rate` of classes, `NRMSE` (root mean square error / range) of numbers."""
+    n_cells: int
+    """How many cells were hidden and scored."""
+    error: float
+    low: float
+    high: float
+    """A 90 % interval of the error: other cells might have been hidden."""
+    baseline: float
+    """The error of the mean or the most frequent class, on the same cells."""
+    covered: float | None
+    """The share of numbers inside their own 90 % intervals; None of classes."""
+    examples: tuple[tuple[Any, Any], ...]
+    """Some hidden cells: what they were, and what was imputed."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """How an imputer did on cells that were hidden from it.
+
+    Examples
+    --------
+    >>> Trial((), 0.1, "masked", "lip-none", 0.0).error
+    nan
+    """
+
+    columns: tuple[ColumnTrial, ...]
+    share: float
+    model: str
+    method: str
+    seconds: float
+
+    @property
+    def error(self) -> float:
+        """The mean error over columns."""
+        return _mean([one.error for one in self.columns])
+
+    @property
+    def baseline(self) -> float:
+        """The mean over columns of the error of the mean or the most frequent class."""
+        return _mean([one.baseline for one in self.columns])
+
+    def to_plain(self) -> dict[str, Any]:
+        """Return all of it as JSON can hold it."""
+        return {"error": self.error, "baseline": self.baseline, **asdict(self)}
+
+
+def _mean(values: Sequence[float]) -> float:
+    return float(np.mean(values)) if values else float("nan")
+
+
+def try_imputer(imputer: Imputer, table: Any, *, share: float = 0.1, random_state: Any = 0) -> Trial:
+    """Hide a share of each column's known cells, impute them and score what was imputed.
+
+    The imputer itself is left as it is: a copy with the same settings learns from the other cells.
+
+    Parameters
+    ----------
+    imputer : Imputer
+        Its settings count; it need not be fitted.
+    table : dataframe or array
+        The table that it is for.
+    share : float
+        The share of every column's known cells to hide. Columns with fewer than ten, or all the same, are not tried.
+    random_state : int, RandomState or None
+        Decides which cells are hidden.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.normal(50.0, 2.0, 200)
+    >>> table = np.column_stack([x, 3.0 * x + rng.normal(size=200)])
+    >>> trial = try_imputer(Imputer(epochs=60, hidden_size=16, n_networks=1, random_state=0), table)
+    >>> [one.n_cells for one in trial.columns], trial.error < 0.8 * trial.baseline
+    ([20, 20], True)
+    """
+    return next(compare_imputers([imputer], table, share=share, random_state=random_state))
+
+
+def compare_imputers(
+    imputers: Sequence[Imputer], table: Any, *, share: float = 0.1, random_state: Any = 0
+) -> Iterator[Trial]:
+    """Try several imputers on the same hidden cells, one after the other; see `try_imputer`.
+
+    The columns are those of the first imputer's schema for all of them.
+
+    Examples
+    --------
+    >>> table = np.random.default_rng(0).normal(size=(60, 2))
+    >>> some = [Imputer("marginal"), Imputer(epochs=1, hidden_size=16, n_networks=1, random_state=0)]
+    >>> [trial.model for trial in compare_imputers(some, table)]
+    ['marginal', 'masked']
+    """
+    if not 0.0 < share < 1.0:
+        raise TableError(f"share = {share!r}", "expected a number between 0 and 1")
+    opened = open_table(table, estimator="Imputer")
+    columns, truth = encode_table(imputers[0], table, opened)
+    rng = np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # a column without a cell
+        varied = np.nanmin(truth, axis=0) < np.nanmax(truth, axis=0)
+    hidden = hold_out(~np.isnan(truth) & varied, rng, share=share)
+    if not hidden.any():
+        raise TableError(
+            f"{opened.n_rows} rows without a column of ten known cells that differ", "expected some to hide and score"
+        )
+    shown = np.where(hidden, np.nan, truth)
+    numbers = build_table(dict(zip(opened.labels, shown.T.copy(), strict=True)), opened.container)
+    preset = imputers[0].preset
+    for imputer in imputers:
+        if imputer.preset != preset:  # the paper's treatment of zeros is another
+            preset, columns = imputer.preset, encode_table(imputer, table, opened)[0]
+        schema = Schema(columns=[coded(column) for column in columns])
+        begun = time.perf_counter()
+        own = clone(imputer).set_params(schema=schema, kinds=None, missing=None)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", EvenlyWarning)  # said again when the whole table is fitted
+            warnings.filterwarnings("default", "interrupted", EvenlyWarning)
+            own.fit(numbers)
+            predicted = _rounded(own.predict_cells(numbers), opened)
+            ends = [_values(end, opened) for end in own.interval(numbers, LEVEL)]
+        yield Trial(
+            tuple(_score(columns, truth, predicted, hidden, ends, opened)),
+            share,
+            own.model_name,
+            own.scaler_.method,
+            time.perf_counter() - begun,
+        )
+
+
+def encode_table(imputer: Imputer, table: Any, opened: Table) -> tuple[list[Column], Floats]:
+    """Return what an imputer makes of a table: its columns, and values or codes, rows x columns."""
+    settings = {name: getattr(imputer, name) for name in ("kinds", "likelihoods", "schema", "missing")}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", EvenlyWarning)
+        zeros: Literal["clip", "shift"] = "clip" if imputer.preset == "paper" else "shift"
+        fitted = LipschitzScaler("std-none", zeros=zeros, **settings).fit(table).columns_
+    nothing = np.full(opened.n_rows, np.nan)
+    values = [
+        one.encode(cells)[0] if one.features else nothing for one, cells in zip(fitted, opened.columns, strict=True)
+    ]
+    return [one.column for one in fitted], np.column_stack(values)
+
+
+def _values(table: Any, opened: Table) -> Floats:
+    """Return a table of values and codes as an array, in the order of the columns."""
+    return np.column_stack([column.numbers for column in open_table(table).columns]).reshape(opened.n_rows, -1)
+
+
+def _rounded(predicted: Floats, opened: Table) -> Floats:
+    """Round what a column of integers can only hold whole, as `Imputer.transform` does."""
+    whole = np.array([column.storage == "integer" for column in opened.columns])
+    return np.where(whole, np.rint(predicted), predicted)
+
+
+def _score(
+    columns: Sequence[Column],
+    truth: Floats,
+    predicted: Floats,
+    hidden: Flags,
+    ends: Sequence[Floats],
+    opened: Table,
+) -> Iterator[ColumnTrial]:
+    errors, baseline = column_errors(columns, truth, predicted, hidden), baseline_errors(columns, truth, hidden)
+    for j, column in enumerate(columns):
+        own = hidden[:, j]
+        if not own.any():
+            continue
+        true, guess = truth[own, j], predicted[own, j]
+        inside = (ends[0][own, j] <= true) & (true <= ends[1][own, j])
+        low, high = _interval(float(errors[j]), true, guess, classes=column.has_classes)
+        whole = opened.columns[j].storage == "integer" and not column.has_classes
+        cells = [
+            [int(cell) if whole else _plain(cell) for cell in decode(column, values[:N_EXAMPLES])]
+            for values in (true, guess)
+        ]
+        yield ColumnTrial(
+            column.name,
+            column.kind,
+            "error rate" if column.has_classes else "NRMSE",
+            int(own.sum()),
+            float(errors[j]),
+            low,
+            high,
+            float(baseline[j]),
+            None if column.has_classes else float(inside.mean()),
+            tuple(zip(*cells, strict=True)),
+        )
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _interval(error: float, true: Floats, guess: Floats, *, classes: bool) -> tuple[float, float]:
+    """Return the 90 % interval of an error: Wilson's of a rate, by the spread of the squared errors of an NRMSE."""
+    n = len(true)
+    if classes:
+        middle, spread = error + SURE**2 / (2 * n), SURE * np.sqrt(error * (1 - error) / n + SURE**2 / (4 * n**2))
+        low, high = (float((middle + sign * spread) / (1 + SURE**2 / n)) for sign in (-1.0, 1.0))
+        return low if error > 0.0 else 0.0, high if error < 1.0 else 1.0  # exactly, whatever was rounded
+    size = np.abs(true - guess)
+    squares = (size / max(size.max(), 1e-300)) ** 2
+    if n < 2 or not squares.any():
+        return (error, error) if n > 1 else (0.0, np.inf)
+    relative = SURE * float(squares.std(ddof=1) / np.sqrt(n) / squares.mean())
+    return error * float(np.sqrt(max(0.0, 1.0 - relative))), error * float(np.sqrt(1.0 + relative))

@@ -1,0 +1,1 @@
+"""The imputer, from the encoded table to the filled one."""

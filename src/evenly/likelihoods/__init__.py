@@ -1,0 +1,1 @@
+"""Exponential families, written once for NumPy, JAX and PyTorch."""

@@ -1,0 +1,1 @@
+"""Errors and log-likelihoods by column, on hidden cells."""

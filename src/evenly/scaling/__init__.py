@@ -1,0 +1,1 @@
+"""Statistics, tricks, smoothness, scales, and back to the table's units."""

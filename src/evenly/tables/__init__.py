@@ -1,0 +1,1 @@
+"""Dataframes in and out: columns, kinds, schema, cells as numbers."""

@@ -1,0 +1,174 @@
+"""Cells into numbers and back, as a schema says: values, codes of classes, missing markers; and the checks of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from evenly._support.errors import TableError
+from evenly.likelihoods.families import Likelihood, get_likelihood
+from evenly.tables.frames import BLOCK, Floats, TableColumn, blocks
+from evenly.tables.profile import MISSING_MARKERS, Facts, read_number
+from evenly.tables.schema import Column, outside
+
+
+def encode(column: Column, cells: TableColumn) -> tuple[Floats, list[Any]]:
+    """Turn cells into numbers: the value itself, or the code of its class; NaN where missing.
+
+    Returns the numbers and the classes that the column does not know (encoded as missing).
+    """
+    if cells.storage == "boolean" and _text_classes(column):  # True is "True"
+        texts = [None if np.isnan(v) else str(bool(v)) for v in cells.numbers]
+        cells = TableColumn(cells.name, np.array(texts, object))
+    elif cells.storage in ("boolean", "integer", "float"):
+        numbers = cells.numbers
+        declared = [number for number in map(read_number, column.missing) if number is not None]
+        if declared:
+            numbers = np.where(np.isin(numbers, declared), np.nan, numbers)
+        return _encode_numbers(column, numbers) if column.has_classes else (numbers, [])
+    codes, distinct = cells.factorized
+    gone = {str(marker) for marker in (*MISSING_MARKERS, *column.missing)}
+    known: dict[Any, float] = {str(value): float(k) for k, value in enumerate(column.classes or ())}
+    unknown, lookup = [], np.full(len(distinct) + 1, np.nan)
+    for code, value in enumerate(distinct):
+        if isinstance(value, str) and value.strip() in gone and value not in known:
+            continue
+        number = known.get(str(value)) if column.has_classes else read_number(value)
+        if number is None and column.has_classes and read_number(value) is not None:
+            number = _code_of_number(column, read_number(value))
+        if number is None:
+            unknown.append(value)
+        else:
+            lookup[code] = number
+    if unknown and not column.has_classes:
+        raise TableError(f"the text {unknown[0]!r}", f"{column.kind} expects numbers", "", column=column.name)
+    return lookup[codes], unknown
+
+
+def encode_growing(column: Column, cells: TableColumn) -> Floats:
+    """Turn cells into numbers; classes that the column does not know become its own."""
+    values, unknown = encode(column, cells)
+    if not unknown or column.classes is None:
+        return values
+    column.classes += unknown
+    if column.kind == "binary" and len(column.classes) > 2:
+        column.kind, column.likelihood, column.note = "categorical", "categorical", "a third class came"
+    return encode(column, cells)[0]
+
+
+def cells_among(cells: TableColumn, some: Sequence[Any]) -> npt.NDArray[np.bool_]:
+    """Say which cells hold one of some values, as `encode` named them."""
+    if not some:
+        return np.zeros(len(cells.native), bool)
+    if cells.storage in ("integer", "float"):
+        return np.isin(cells.numbers, np.asarray(some, np.float64))
+    codes, distinct = cells.factorized
+    texts = {str(value) for value in some}
+    return np.isin(codes, [code for code, value in enumerate(distinct) if str(value) in texts])
+
+
+def encode_counts(column: Column, facts: Facts) -> dict[float, int] | None:
+    """Return the counts of a discrete column's values or codes, if the look at it counted them."""
+    if facts.distinct is None or facts.counts is None:
+        return None
+    codes: Sequence[float | None] = facts.distinct
+    if column.has_classes:
+        known = {str(value): float(k) for k, value in enumerate(column.classes or ())}
+        codes = [known.get(str(v), None if isinstance(v, str) else _code_of_number(column, v)) for v in facts.distinct]
+    if any(code is None for code in codes):
+        return None
+    return {float(code): int(n) for code, n in zip(codes, facts.counts, strict=True) if code is not None}
+
+
+def _text_classes(column: Column) -> bool:
+    return any(read_number(value) is None and not isinstance(value, bool) for value in column.classes or ())
+
+
+def _code_of_number(column: Column, value: float | None) -> float | None:
+    for k, other in enumerate(column.classes or ()):
+        if (float(other) if isinstance(other, bool) else read_number(other)) == value:
+            return float(k)
+    return None
+
+
+def _encode_numbers(column: Column, numbers: Floats) -> tuple[Floats, list[Any]]:
+    pairs = [(float(v) if isinstance(v, bool) else read_number(v), k) for k, v in enumerate(column.classes or ())]
+    ordered = sorted((value, k) for value, k in pairs if value is not None)
+    values = np.array([value for value, _ in ordered] or [np.nan])
+    codes = np.array([k for _, k in ordered] or [0], np.float64)
+    encoded, unknown = np.empty(len(numbers)), set()
+    for start in range(0, len(numbers), BLOCK):
+        block = numbers[start : start + BLOCK]
+        where = np.minimum(np.searchsorted(values, block), len(values) - 1)
+        hit = values[where] == block
+        encoded[start : start + BLOCK] = np.where(hit, codes[where], np.nan)
+        unknown.update(block[~hit & ~np.isnan(block)].tolist())
+    return encoded, sorted(unknown)
+
+
+def decode(column: Column, numbers: Floats, originals: Sequence[Any] = ()) -> npt.NDArray[Any]:
+    """Turn numbers back into cells: values as they are, codes into classes; None where missing.
+
+    `originals` are the cells that a column's classes were at first, where a class is only the text of one.
+    """
+    if not column.has_classes:
+        return numbers
+    by_text = {str(value): value for value in originals}
+    classes = np.empty(len(column.classes or ()) + 1, dtype=object)
+    classes[:-1] = [by_text.get(str(value), value) for value in column.classes or ()]
+    codes = np.where(np.isnan(numbers), len(classes) - 1, numbers).astype(np.intp)
+    return classes[np.clip(codes, 0, len(classes) - 1)]
+
+
+def coded(column: Column) -> Column:
+    """Return the same column for a table that holds codes instead of classes, and no markers.
+
+    Examples
+    --------
+    >>> coded(Column(name="colour", kind="categorical", classes=["blue", "red"], missing=["?"])).classes
+    [0, 1]
+    """
+    classes = None if column.classes is None else list(range(len(column.classes)))
+    return column.model_copy(update={"classes": classes, "missing": []})
+
+
+def column_likelihood(column: Column, own: Mapping[str, Likelihood] | None = None) -> Likelihood:
+    """Return the likelihood of a column, which may be one of the user's own."""
+    assert column.likelihood is not None
+    if own and column.likelihood in own:
+        return own[column.likelihood]
+    return get_likelihood(column.likelihood, len(column.classes or ()))
+
+
+def check_values(column: Column, values: Floats, family: Likelihood) -> None:
+    """Refuse values that the likelihood has no density for, or that lie outside the declared bounds."""
+    for block in blocks(values):
+        if not len(block):
+            continue
+        low, high = float(block.min()), float(block.max())
+        if not (np.isfinite(low) and np.isfinite(high)):
+            raise TableError(
+                "infinite values",
+                "expected finite numbers (Input X contains infinity)",
+                "make them missing",
+                column=column.name,
+            )
+        if column.has_classes:
+            continue
+        if (column.lower is not None and low < column.lower) or (column.upper is not None and high > column.upper):
+            raise TableError(
+                f"values from {low:g} to {high:g}",
+                f"the schema declares {column.lower} to {column.upper}",
+                "correct the cells or the bounds",
+                column=column.name,
+            )
+        shifted = low + column.shift if column.clip is None or low < 0.0 else max(low, column.clip)
+        if not family.support.contains(np.float64(np.rint(shifted) if family.support.whole else shifted)):
+            raise outside(column.name, f"minimum {low:g}", family)
+        if not family.support.whole and high + column.shift >= family.support.upper:
+            raise outside(column.name, f"maximum {high:g}", family)
+        if family.support.whole and not (block == np.rint(block)).all():
+            raise outside(column.name, "values that are not whole numbers", family)

@@ -1,0 +1,292 @@
+"""What a table holds, column by column, before anything is fitted: kinds, missing cells, and what looks wrong."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from evenly._support.errors import TableError
+from evenly.likelihoods.families import LIKELIHOODS, Likelihood
+from evenly.tables.cells import check_values, column_likelihood, encode
+from evenly.tables.frames import TableColumn, map_columns, open_table
+from evenly.tables.kinds import NO_DATA
+from evenly.tables.profile import Facts, Value, look, read_number
+from evenly.tables.schema import Column, Schema, check_markers, check_settings, complete, infer_column, pick
+
+NINES = (-9.0, *(sign * float("9" * n) for n in range(2, 8) for sign in (-1.0, 1.0)))
+"""Numbers that often stand for a missing cell: -9, 99, -99, 999, -999 and so on."""
+WORDS = {
+    "-",
+    "--",
+    "---",
+    ".",
+    "..",
+    "*",
+    "na",
+    "n.a.",
+    "nil",
+    "null",
+    "none",
+    "missing",
+    "empty",
+    "unknown",
+    "unk",
+} | {
+    *("undefined", "unavailable", "not available", "not applicable", "not known", "not recorded", "no data"),
+    *("refused", "no answer", "don't know", "k.a.", "k. a.", "keine angabe"),
+}
+"""Texts, in small letters, that often stand for a missing cell; the schema's own markers do not come up here."""
+MOST_STRAYS = 10
+"""A column of numbers may have so many distinct texts among them to be taken for one."""
+
+
+@dataclass(frozen=True)
+class InspectedColumn:
+    """What was found of one column.
+
+    Attributes
+    ----------
+    name, kind, likelihood, note : str
+        As in the schema; the likelihood of an ignored column is None.
+    n_missing : int
+        Missing cells, markers included.
+    missing_share : float
+        The same as a share of the rows.
+    n_distinct : int or None
+        Distinct values; None for numbers that were not counted, and for dates.
+    range : tuple of float, or None
+        The smallest and the largest number, infinities left out.
+    warnings : tuple of str
+        What looks wrong, and what to do about it.
+    """
+
+    name: str
+    kind: str
+    likelihood: str | None
+    n_missing: int
+    missing_share: float
+    n_distinct: int | None
+    range: tuple[float, float] | None
+    note: str
+    warnings: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Inspection:
+    """What was found of a table."""
+
+    n_rows: int
+    columns: tuple[InspectedColumn, ...]
+    schema: Schema
+
+    def __getitem__(self, name: str) -> InspectedColumn:
+        for column in self.columns:
+            if column.name == name:
+                return column
+        raise KeyError(name)
+
+    def to_plain(self) -> dict[str, Any]:
+        """Return all but the schema as JSON can hold it."""
+        columns = [
+            dict(column.__dict__, range=list(column.range) if column.range else None, warnings=list(column.warnings))
+            for column in self.columns
+        ]
+        return {"n_rows": self.n_rows, "n_columns": len(columns), "columns": columns}
+
+
+def inspect_table(
+    table: Any,
+    schema: Schema | None = None,
+    *,
+    kinds: Mapping[Any, str] | None = None,
+    likelihoods: Mapping[Any, str | Likelihood] | None = None,
+    missing: Mapping[Any, Sequence[Value]] | Sequence[Value] | None = None,
+) -> Inspection:
+    """Look at every column of a table: its kind and likelihood, its missing cells, and what looks wrong.
+
+    Warned of are columns that are constant, without an observed cell, or no variable (identifiers, dates, free text,
+    too many classes: they are passed through untouched); infinities; and values that may stand for a missing cell,
+    such as -999 far from all others or the text `unknown`.
+
+    Parameters
+    ----------
+    table : dataframe or array
+        The table.
+    schema : Schema, optional
+        What is known already; columns that it leaves out are inferred.
+    kinds, likelihoods, missing
+        As for `infer_schema`; they come before the schema.
+
+    Returns
+    -------
+    Inspection
+        `columns`, `n_rows`, the `schema`, and `to_plain()`.
+
+    Examples
+    --------
+    >>> table = np.array([[21, 3.5], [34, -999], [45, 1.25], [52, 2.5], [28, 0.75], [39, 4.5]])
+    >>> inspection = inspect_table(table)
+    >>> inspection["x1"].warnings[0]
+    '-999 appears 1 time, apart from the other values (0.75 to 4.5): if it means missing, give it as
+    `missing=[-999]` (`--missing -999`)'
+    >>> inspection = inspect_table(table, missing=[-999])
+    >>> inspection["x1"].kind, inspection["x1"].n_missing, inspection["x1"].warnings
+    ('positive', 1, ())
+    """
+    opened = open_table(table)
+    if not (schema is None or isinstance(schema, Schema)):
+        raise TableError(f"schema = {schema!r}", "expected a Schema", "Schema.load reads one")
+    known = {column.name: column for column in schema.columns} if schema else {}
+    by_column = missing if isinstance(missing, Mapping) else None
+    check_settings(opened, schema=known, kinds=kinds, likelihoods=likelihoods, missing=by_column)
+    markers = check_markers(missing)
+
+    def inspect(label: Any, cells: TableColumn) -> tuple[Column, InspectedColumn]:
+        declared = known.get(cells.name)
+        own = tuple(dict.fromkeys((*(declared.missing if declared else ()), *markers(label, cells.name))))
+        cells, facts, n_infinite = _look_at_finite(cells, own)
+        kind, likelihood = pick(kinds, label, cells.name), pick(likelihoods, label, cells.name)
+        if declared is None or kind is not None or likelihood is not None:
+            bounds = (declared.lower, declared.upper) if declared else None
+            column = infer_column(cells, facts, kind=kind, likelihood=likelihood, bounds=bounds)
+            said = []
+        else:
+            column = complete(declared.model_copy(update={"missing": list(own)}), cells)
+            said = _disagreement(column, cells)
+        return column, _inspected(column, cells, facts, n_infinite, said)
+
+    pairs = map_columns(inspect, opened.labels, opened.columns, n_rows=opened.n_rows)
+    return Inspection(
+        opened.n_rows, tuple(found for _, found in pairs), Schema(columns=[column for column, _ in pairs])
+    )
+
+
+def _look_at_finite(cells: TableColumn, markers: Sequence[Value]) -> tuple[TableColumn, Facts, int]:
+    """Return a column with its infinities missing, its facts, and how many infinities there were."""
+    try:
+        return cells, look(cells, markers), 0
+    except TableError:
+        if cells.storage == "text":
+            codes, distinct = cells.factorized
+            infinite = np.array([np.isinf(read_number(value) or 0.0) for value in distinct] + [False])[codes]
+            kept: Any = np.array([*distinct, None], dtype=object)[np.where(infinite, -1, codes)]
+        else:
+            infinite = np.isinf(cells.numbers)
+            kept = np.where(infinite, np.nan, cells.numbers)
+        cells = TableColumn(cells.name, kept)
+        return cells, look(cells, markers), int(infinite.sum())
+
+
+def _disagreement(column: Column, cells: TableColumn) -> list[str]:
+    """Refuse cells that the schema's kind cannot hold; name those that are none of its classes."""
+    if column.kind == "ignore":
+        return []
+    values, unknown = encode(column, cells)
+    if column.likelihood == "categorical" or column.likelihood in LIKELIHOODS:
+        check_values(column, values, column_likelihood(column))
+    some = ", ".join(repr(value) for value in unknown[:5])
+    return [f"none of the schema's classes, so read as missing: {some}"] if unknown else []
+
+
+def _inspected(
+    column: Column, cells: TableColumn, facts: Facts, n_infinite: int, said: Sequence[str]
+) -> InspectedColumn:
+    n_rows = facts.n_rows
+    n_observed = cells.n_observed if facts.storage in ("time", "other") else facts.n
+    n_missing = n_rows - n_observed - n_infinite
+    declared = column.kind == "ignore" and column.note in ("declared", "")
+    return InspectedColumn(
+        name=column.name,
+        kind=column.kind,
+        likelihood=column.likelihood,
+        n_missing=n_missing,
+        missing_share=n_missing / n_rows,
+        n_distinct=len(facts.distinct) if facts.distinct is not None else None,
+        range=(facts.minimum, facts.maximum) if facts.numeric and facts.n else None,
+        note=column.note,
+        warnings=() if declared else (*said, *_warnings(column, facts, n_infinite)),
+    )
+
+
+def _warnings(column: Column, facts: Facts, n_infinite: int) -> list[str]:
+    said = []
+    if n_infinite:
+        said.append(f"{_times(n_infinite, 'infinite cell')}: no model can be fitted to it; make it a missing cell")
+    if facts.n == 0:
+        return [*said, f"{NO_DATA}: every cell is missing, and stays so"]
+    if (facts.numeric and facts.minimum == facts.maximum) or (facts.distinct is not None and len(facts.distinct) == 1):
+        value = f"{facts.minimum:.15g}" if facts.numeric else repr(facts.distinct[0] if facts.distinct else "")
+        said.append(f"constant: every observed cell is {value}, so there is nothing to learn")
+    elif column.kind == "ignore":
+        said.append(f"{column.note.partition(';')[0]}: passed through untouched{_how_to_use(column, facts)}")
+    return said + (_suspicious_numbers(facts) if facts.numeric else _suspicious_texts(facts))
+
+
+def _how_to_use(column: Column, facts: Facts) -> str:
+    if facts.storage in ("time", "other"):
+        return ""
+    kind = "count" if facts.numeric else "categorical"
+    option = shlex.quote(f"{column.name}={kind}")
+    return f"; to use it, declare its kind, such as `kinds={{{column.name!r}: {kind!r}}}` (`--kind {option}`)"
+
+
+def _suspicious_numbers(facts: Facts) -> list[str]:
+    """Name the numbers of nines that lie further from all others than those from each other."""
+    if facts.minimum not in NINES and facts.maximum not in NINES:
+        return []
+    assert facts.numbers is not None
+    numbers = facts.numbers[~np.isnan(facts.numbers)]
+    hit = np.isin(numbers, NINES)
+    others = numbers[~hit]
+    if len(others) < 5 or others.min() == others.max():
+        return []
+    low, high = float(others.min()), float(others.max())
+    values, counts = np.unique(numbers[hit], return_counts=True)
+    return [
+        f"{value:.15g} appears {_times(n, 'time')}, apart from the other values ({low:g} to {high:g}): "
+        + _remedy(f"{value:.15g}", f"{value:.15g}")
+        for value, n in zip(values.tolist(), counts.tolist(), strict=True)
+        if (value < 0.0 <= low) or max(low - value, value - high) > high - low
+    ]
+
+
+def _suspicious_texts(facts: Facts) -> list[str]:
+    """Name the texts that keep a column from being numbers, and those that mean missing in many a table."""
+    if facts.distinct is None or facts.counts is None:
+        return []
+    texts = [(str(text), n) for text, n in zip(facts.distinct, facts.counts, strict=True)]
+    strays = dict(_strays(texts))
+    said = []
+    if strays:
+        listed = ", ".join(map(repr, strays))
+        cells = _times(sum(strays.values()), "cell")
+        said.append(f"numbers, except for {listed} ({cells}), so taken for texts: {_remedy(listed, *strays)}")
+    for text, n in texts:
+        if text not in strays and text.strip().lower() in WORDS:
+            said.append(f"{text!r} appears {_times(n, 'time')}: {_remedy(repr(text), text)}")
+    return said
+
+
+def _strays(texts: Sequence[tuple[str, int]]) -> list[tuple[str, int]]:
+    """Return the few texts, in few cells, that keep a column from being numbers."""
+    strays: list[tuple[str, int]] = []
+    for pair in texts:
+        if read_number(pair[0]) is None:
+            strays.append(pair)
+            if len(strays) > MOST_STRAYS:
+                return []
+    return strays if sum(n for _, n in strays) < 0.2 * sum(n for _, n in texts) else []
+
+
+def _remedy(listed: str, *markers: str) -> str:
+    options = " ".join(f"--missing {shlex.quote(marker)}" for marker in markers)
+    what, give = ("it means", "it") if len(markers) == 1 else ("they mean", "them")
+    return f"if {what} missing, give {give} as `missing=[{listed}]` (`{options}`)"
+
+
+def _times(n: int, what: str) -> str:
+    return f"{n} {what}" if n == 1 else f"{n} {what}s"

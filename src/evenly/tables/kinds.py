@@ -1,0 +1,163 @@
+"""Which kind a column is, and which classes it has, by what one look at it told."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from evenly._support.errors import TableError
+from evenly.tables.frames import TableColumn
+from evenly.tables.profile import Facts, Texts, Value
+
+MOST_CLASSES = 100
+"""A text column with more classes is passed through: under a trick every class is a feature."""
+FEW_VALUES = 20
+"""Whole numbers with at most this many distinct values may be codes of classes."""
+MOST_OVERDISPERSION = 100.0
+"""A count has variance = mean under a Poisson; real counts reach tens. Beyond this it is a positive amount."""
+
+NO_DATA = "no data"
+"""The note of a column without an observed cell."""
+
+
+_DATE = re.compile(
+    r"\d{4}[./-]\d{1,2}[./-]\d{1,2}([T ].*)?|\d{1,2}[./-]\d{1,2}[./-]\d{2,4}([T ].*)?|\d{1,2}:\d{2}(:\d{2})?"
+)
+_IDENTIFIER_NAME = re.compile(r"(^|[_\s-])(?i:id|uuid|guid|key|index|nr|number)$|[a-z]I[dD]$")
+_YEARS = (1500.0, 2200.0)
+"""Consecutive whole numbers in this range are years, not identifiers."""
+
+
+def decide_kind(cells: TableColumn, facts: Facts) -> tuple[str, str]:
+    """Return the kind of a column and the reason for it."""
+    if facts.n == 0:
+        return ("real" if facts.numeric else "ignore"), NO_DATA
+    if facts.storage == "time":
+        return "ignore", "dates or times"
+    if facts.storage == "other":
+        return "ignore", "neither numbers nor texts"
+    if facts.storage == "boolean":
+        return "binary", ""
+    if cells.categories is not None:
+        n = len(cells.categories)
+        # Whoever made it a category meant classes: but not those of which there are hardly cells to learn from.
+        if n > MOST_CLASSES and n > min(0.1 * facts.n, 10 * MOST_CLASSES):
+            return "ignore", f"{n} classes in {facts.n} cells; declare it `categorical` to use it"
+        return ("ordinal", "") if cells.ordered else ("binary" if n == 2 else "categorical", "")
+    return _decide_numbers(cells, facts) if facts.numeric else _decide_texts(facts)
+
+
+def _decide_texts(facts: Facts) -> tuple[str, str]:
+    n_distinct, all_dates, wordy = facts.texts or _summarize([str(value) for value in facts.distinct or ()])
+    if all_dates:
+        return "ignore", "dates or times"
+    if n_distinct > 10 and n_distinct > 0.5 * facts.n:
+        return "ignore", "free text" if wordy else "identifier: nearly every cell differs"
+    if n_distinct > MOST_CLASSES:
+        return "ignore", f"{n_distinct} classes: more than {MOST_CLASSES}; declare it `categorical` to use it"
+    return ("binary" if n_distinct == 2 else "categorical"), ""
+
+
+def _summarize(texts: list[str]) -> Texts:
+    all_dates = all(_DATE.fullmatch(text.strip()) for text in texts)
+    mean_length = sum(map(len, texts)) / max(len(texts), 1)
+    return Texts(len(texts), all_dates, is_wordy(mean_length, sum(" " in text for text in texts) / max(len(texts), 1)))
+
+
+def is_wordy(mean_length: float, with_spaces: float) -> bool:
+    """Whether texts of that length, of which a share has spaces, are prose rather than names or codes."""
+    return mean_length > 40 or with_spaces > 0.5
+
+
+def _decide_numbers(cells: TableColumn, facts: Facts) -> tuple[str, str]:
+    low, high = facts.minimum, facts.maximum
+    if not facts.whole:
+        return ("real", "") if low < 0.0 else ("positive", "")
+    values = facts.distinct
+    if values is not None and len(values) == 2 and (values == (0, 1) or facts.n >= 5):
+        return "binary", ""
+    if may_be_identifier(cells.name, facts) and facts.all_differ:
+        return "ignore", "identifier: whole numbers that all differ"
+    few = values is not None and 2 < len(values) <= FEW_VALUES and facts.n >= 5 * len(values)
+    peaks = few and _several_peaks(facts)
+    # From 0 or 1 to 10 people rate: such levels often pile up at both ends, but they are ordered, and have a mean.
+    rating = peaks and low in (0, 1) and high == 10 and len(values or ()) >= 9
+    if peaks and not rating:
+        return "categorical", f"whole numbers {low:g} to {high:g} with several peaks: codes"
+    if low < 0.0:
+        return (
+            ("ordinal", f"whole numbers {low:g} to {high:g}: levels")
+            if few
+            else ("real", "whole numbers, some negative")
+        )
+    if facts.variance > MOST_OVERDISPERSION * facts.mean:
+        return "positive", "whole numbers, spread too wide for a count"
+    return "count", f"whole numbers {low:g} to {high:g}" + (": a rating" if rating else "")
+
+
+def may_be_identifier(name: str, facts: Facts) -> bool:
+    """Whether whole numbers are an identifier if they all differ: consecutive ones, or of a telling name."""
+    if facts.n < 20 or facts.maximum - facts.minimum < facts.n - 1:
+        return False
+    years = _YEARS[0] <= facts.minimum and facts.maximum <= _YEARS[1]
+    consecutive = facts.maximum - facts.minimum == facts.n - 1 and not years
+    return consecutive or _IDENTIFIER_NAME.search(name) is not None
+
+
+def _several_peaks(facts: Facts) -> bool:
+    """Whether the counts of the values rise again after falling, by more than a tenth of the cells."""
+    assert facts.distinct is not None
+    assert facts.counts is not None
+    counts = np.zeros(facts.distinct[-1] - facts.distinct[0] + 1)
+    counts[np.array(facts.distinct) - facts.distinct[0]] = facts.counts
+    top = int(counts.argmax())
+    rising, falling = counts[: top + 1], counts[top:][::-1]
+    valleys = sum(float((np.maximum.accumulate(side) - side).sum()) for side in (rising, falling))
+    return valleys > 0.1 * facts.n
+
+
+def find_classes(cells: TableColumn, facts: Facts) -> list[Value]:
+    """Return the classes of a column: those that its type declares, or else those that it holds, in order."""
+    if cells.categories is not None:
+        gone = set(facts.markers)
+        return _distinguishable(cells, [plain_value(value) for value in cells.categories if value not in gone])
+    if facts.storage == "boolean":
+        return [False, True]
+    if facts.distinct is not None:
+        values: Iterable[Any] = facts.distinct
+    else:
+        assert facts.numbers is not None
+        distinct = np.unique(facts.numbers[~np.isnan(facts.numbers)])
+        if len(distinct) > 1000:
+            raise TableError(
+                f"{len(distinct)} distinct numbers",
+                "expected at most 1000 classes",
+                "declare it `real` or `count`",
+                column=cells.name,
+            )
+        values = (int(v) if facts.whole else float(v) for v in distinct)
+    return _distinguishable(cells, sorted((plain_value(value) for value in values), key=_order))
+
+
+def _distinguishable(cells: TableColumn, classes: list[Value]) -> list[Value]:
+    texts = [str(value) for value in classes]
+    if len(set(texts)) < len(texts):
+        twice = next(text for text in texts if texts.count(text) > 1)
+        raise TableError(
+            f"the class {twice} as a number and as a text", "expected one of them", "convert one", column=cells.name
+        )
+    return classes
+
+
+def plain_value(value: Any) -> Value:
+    """Return a class as JSON can hold it: intervals, dates and the like by their text."""
+    value = value.item() if isinstance(value, np.generic) else value
+    return value if isinstance(value, (bool, int, float, str)) else str(value)
+
+
+def _order(value: Value) -> tuple[bool, Any]:
+    """Numbers first, by size; then texts."""
+    return (True, value) if isinstance(value, str) else (False, float(value))

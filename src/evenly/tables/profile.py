@@ -1,0 +1,216 @@
+"""What one look at a column tells: how it is stored, its numbers or distinct texts, which cells are missing."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from evenly._support.errors import TableError
+from evenly.tables.frames import Floats, TableColumn, blocks
+
+Value = bool | int | float | str
+
+MISSING_MARKERS = ("", "?", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NULL", "null", "<NA>")
+"""Texts that are read as missing cells without being declared. `None` and `-` are not: they are real classes too."""
+
+_NUMBER = re.compile(r"[+-]?(0|[1-9]\d*|(?=\.))(\.\d*)?([eE][+-]?\d+)?")
+
+
+class Asked(NamedTuple):
+    """What a table engine answered of numbers that stay with it."""
+
+    variance: float
+    least_positive: float
+    n_distinct: int | None = None
+    """None where it was not asked for."""
+
+
+class Texts(NamedTuple):
+    """What there is to know of many texts without listing them."""
+
+    n_distinct: int
+    all_dates: bool
+    wordy: bool
+    """Whether they are long, or most have spaces."""
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What inference needs to know of a column; neither `numbers` nor `asked` are there for a column of texts."""
+
+    storage: str
+    n_rows: int
+    n: int
+    minimum: float = 0.0
+    maximum: float = 0.0
+    mean: float = 0.0
+    whole: bool = False
+    numbers: Floats | None = None
+    distinct: tuple[Any, ...] | None = None
+    """The distinct values: always for texts, for whole numbers if they are few."""
+    counts: tuple[int, ...] | None = None
+    markers: tuple[Value, ...] = ()
+    weights: Floats | None = None
+    """How often each of the numbers occurs, where they are distinct ones that were counted."""
+    asked: Asked | None = None
+    texts: Texts | None = None
+
+    @property
+    def numeric(self) -> bool:
+        """Whether the cells are numbers, or texts of numbers."""
+        return self.numbers is not None or self.asked is not None
+
+    @property
+    def variance(self) -> float:
+        """Variance of the numbers."""
+        if self.asked is not None:
+            return self.asked.variance
+        assert self.numbers is not None
+        with np.errstate(over="ignore"):
+            if self.weights is not None:
+                seen = ~np.isnan(self.numbers)
+                return float(((self.numbers[seen] - self.mean) ** 2 * self.weights[seen]).sum()) / self.n
+            return sum(float(((block - self.mean) ** 2).sum()) for block in blocks(self.numbers)) / self.n
+
+    @property
+    def least_positive(self) -> float:
+        """The smallest number above 0, of a column that has one."""
+        if self.asked is not None:
+            return self.asked.least_positive
+        assert self.numbers is not None
+        return min(float(b[b > 0].min()) for b in blocks(self.numbers) if (b > 0).any())
+
+    @property
+    def all_differ(self) -> bool:
+        """Whether no number occurs twice; no, if that is not known."""
+        if self.asked is not None:
+            return self.asked.n_distinct == self.n
+        assert self.numbers is not None
+        return len(np.unique(self.numbers[~np.isnan(self.numbers)])) == self.n
+
+
+def look(column: TableColumn, missing: Sequence[Value] = (), weights: Floats | None = None) -> Facts:
+    """Gather the facts of one column, or of its distinct cells with how often each occurs."""
+    declared = [number for number in map(read_number, missing) if number is not None]
+    if column.storage in ("boolean", "integer", "float"):
+        numbers = column.numbers
+        hit = np.isin(numbers, declared) if declared else np.zeros(0, bool)
+        if hit.any():
+            numbers = np.where(hit, np.nan, numbers)
+        return _look_at_numbers(column, numbers, tuple(missing) if hit.any() else (), weights)
+    n_rows = len(column.native) if weights is None else int(weights.sum())
+    if column.storage in ("time", "other"):
+        return Facts(column.storage, n_rows, n_rows)
+    gone = {str(marker) for marker in (*MISSING_MARKERS, *missing)}
+    if (spelled := column.spelled_numbers(gone)) is not None:
+        return _look_at_numbers(column, spelled[0], tuple(spelled[1]))
+    codes, distinct = column.factorized
+    if not distinct:
+        return Facts("text", n_rows, 0)
+    is_marker = np.array([isinstance(value, str) and value.strip() in gone for value in distinct])
+    seen = codes >= 0
+    each = None if weights is None else weights[seen]
+    counts = np.bincount(codes[seen], each, minlength=len(distinct)).astype(np.int64)
+    markers = tuple(value for value, hit in zip(distinct, is_marker, strict=True) if hit)
+    kept = [value for value, hit in zip(distinct, is_marker, strict=True) if not hit]
+    parsed = _numbers_of(kept) if kept and column.categories is None else None
+    if parsed is not None:
+        lookup = np.full(len(distinct) + 1, np.nan)  # the last entry is for the code -1
+        lookup[:-1][~is_marker] = parsed
+        return _look_at_numbers(column, lookup[codes], markers, weights)
+    n = int(counts[~is_marker].sum())
+    return Facts("text", n_rows, n, distinct=tuple(kept), counts=tuple(counts[~is_marker]), markers=markers)
+
+
+def _numbers_of(values: Iterable[Any]) -> list[float] | None:
+    """Return what all of some cells spell, if those are numbers; the first other one ends the reading."""
+    numbers = []
+    for value in values:
+        number = read_number(value)
+        if number is None:
+            return None
+        numbers.append(number)
+    return numbers
+
+
+def read_number(value: Any) -> float | None:
+    """Return the number that a cell is or spells; a text with a leading zero (a postal code) is no number."""
+    if isinstance(value, bool) or (isinstance(value, str) and not _NUMBER.fullmatch(value.strip())):
+        return None
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        return None
+
+
+def refuse_infinite(name: str, n_infinite: int) -> None:
+    """Refuse a column with infinite cells."""
+    if n_infinite:
+        raise TableError(
+            f"{n_infinite} infinite values",
+            "expected finite numbers (Input X contains infinity)",
+            "make them missing cells",
+            column=name,
+        )
+
+
+def between(mean: float, low: float, high: float) -> float:
+    """Return a mean as it must be: the middle where the sum of the numbers overflowed, never outside of them."""
+    return min(max(mean if np.isfinite(mean) else 0.5 * low + 0.5 * high, low), high)
+
+
+MOST_SPAN = 1000
+"""Whole numbers that span fewer values than this are counted, value by value."""
+
+
+def _look_at_numbers(
+    column: TableColumn, numbers: Floats, markers: tuple[Value, ...], weights: Floats | None = None
+) -> Facts:
+    if weights is not None:
+        return _look_at_distinct(column, numbers, markers, weights)
+    n, low, high, total, whole = 0, np.inf, -np.inf, 0.0, True
+    for block in blocks(numbers):
+        if not len(block):
+            continue
+        n += len(block)
+        low, high = min(low, float(block.min())), max(high, float(block.max()))
+        with np.errstate(all="ignore"):
+            total += float(block.sum())
+        whole = whole and bool((block == np.rint(block)).all())
+    if n == 0:
+        return Facts(column.storage, len(numbers), 0, numbers=numbers, markers=markers)
+    if not (np.isfinite(low) and np.isfinite(high)):
+        refuse_infinite(column.name, int(np.isinf(numbers).sum()))
+    mean = between(total / n, low, high)
+    facts = Facts(column.storage, len(numbers), n, low, high, mean, whole, numbers, None, None, markers)
+    if whole and high - low < MOST_SPAN:
+        span = np.arange(int(low), int(high) + 1)
+        counts = np.zeros(len(span), np.int64)
+        for block in blocks(numbers):
+            counts += np.bincount((block - low).astype(np.intp), minlength=len(span))
+        seen = counts > 0
+        distinct = tuple(int(v) for v in span[seen])
+        return replace(facts, distinct=distinct, counts=tuple(int(c) for c in counts[seen]))
+    return facts
+
+
+def _look_at_distinct(column: TableColumn, numbers: Floats, markers: tuple[Value, ...], weights: Floats) -> Facts:
+    """Gather the facts of numbers that were counted."""
+    n_rows, seen = int(weights.sum()), ~np.isnan(numbers)
+    if not seen.any():
+        return Facts(column.storage, n_rows, 0, numbers=numbers, markers=markers, weights=weights)
+    values, firsts = np.unique(numbers[seen], return_inverse=True)
+    counts = np.bincount(firsts, weights[seen])
+    refuse_infinite(column.name, int(counts[np.isinf(values)].sum()))
+    low, high, n = float(values[0]), float(values[-1]), int(counts.sum())
+    with np.errstate(over="ignore"):
+        mean = between(float((values * counts).sum()) / n, low, high)
+    whole = bool((values == np.rint(values)).all())
+    facts = Facts(column.storage, n_rows, n, low, high, mean, whole, numbers, None, None, markers, weights)
+    if whole and high - low < MOST_SPAN:
+        return replace(facts, distinct=tuple(int(v) for v in values), counts=tuple(int(c) for c in counts))
+    return facts

@@ -1,0 +1,78 @@
+"""The command `evenly`: the demo, bad options, and what it says without its extra."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+import pytest
+from commands import refused, run
+
+from evenly.cli import demo
+from evenly.cli.impute import learn
+from evenly.evaluation import balance
+
+
+@pytest.mark.more
+@pytest.mark.parametrize("epochs", [1, None])
+def test_the_demo_tells_who_is_overlooked_and_how_well_cells_are_imputed(epochs, tmp_path: Path, monkeypatch):
+    """Trained for an epoch, and as it is."""
+
+    def learn_shortly(table, choices, *rest, **settings):
+        *before, _, seed = choices
+        return learn(table, (*before, epochs, seed), *rest, **settings)
+
+    if epochs is not None:
+        monkeypatch.setattr(demo, "learn", learn_shortly)
+        monkeypatch.setattr(balance, "diagnose", partial(balance.diagnose, epochs=epochs))
+    done = run("demo", "--out", str(tmp_path / "out"))
+    assert done.returncode == 0, done.stderr
+    shown = " ".join(done.stdout.split())
+    assert "303 heart patients" in shown
+    assert "share of the gradient" in shown
+    assert "std-none, " in shown
+    assert "lip-gamma, " in shown
+    assert "Honest error" in shown
+    full = (tmp_path / "out" / "full.csv").read_text().splitlines()
+    assert len(full) == 304
+    assert not any(",," in line for line in full)
+    assert (tmp_path / "out" / "schema.json").exists()
+    assert (tmp_path / "out" / "report.html").read_text().startswith("<!DOCTYPE html>")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "start"),
+    [
+        (("demo", "--seed", "-1"), "Invalid value for '--seed'"),
+        (("demo", "--nothing"), "No such option: --nothing; see evenly --help"),
+        (("nothing",), "No such command 'nothing'"),
+        (("impute", "survey.csv"), "Missing option '--out'"),
+    ],
+)
+def test_bad_options_end_in_one_line(arguments, start):
+    refused(run(*arguments), start)
+
+
+@pytest.mark.parametrize("out", ["a file", "a file/out"])
+def test_a_folder_that_cannot_be_made_ends_in_one_line_before_any_work(out, tmp_path):
+    (tmp_path / "a file").write_text("kept")
+    done = run("demo", "--out", str(tmp_path / out))
+    refused(done, f"got the path {str(tmp_path / out / 'report.html')!r}, but")
+    assert (tmp_path / "a file").read_text() == "kept"
+
+
+@pytest.mark.parametrize("package", ["typer", "rich", "plotly"])
+def test_a_missing_extra_names_the_line_that_installs_it(package, tmp_path):
+    done = run("demo", "--out", str(tmp_path / "out"), without=[package])
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert not (tmp_path / "out").exists()
+    assert (
+        done.stderr.strip()
+        == f'evenly: this needs the package {package!r}. Install it with: pip install "evenly[tool]"'
+    )
+
+
+def test_help_and_version():
+    assert "demo" in run("--help").stdout
+    assert run("--version").stdout.startswith("evenly 0.")

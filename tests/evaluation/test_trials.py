@@ -1,0 +1,194 @@
+"""An honest error of an imputer: cells are hidden from it, it is scored on those, and nothing else changes."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from scipy import stats
+
+from evenly import Imputer, TableError, compare_imputers, try_imputer
+from evenly.cli import main
+from evenly.evaluation.trials import _interval, encode_table
+from evenly.imputation.ensemble import hold_out
+from evenly.tables.frames import open_table
+
+SEEN = []
+
+
+class Watched(Imputer):
+    """An imputer that remembers the tables it was fitted to."""
+
+    def fit(self, X, y=None):
+        SEEN.append(X)
+        return super().fit(X, y)
+
+
+def quick(**settings):
+    return Watched(epochs=2, n_networks=1, hidden_size=8, random_state=0, **settings)
+
+
+@pytest.fixture
+def table():
+    rng = np.random.default_rng(0)
+    n = 120
+    return pd.DataFrame(
+        {
+            "size": rng.normal(10.0, 2.0, n),
+            "people": rng.poisson(7.0, n),
+            "colour": rng.choice(["red", "<b>blue</b>", "green"], n, p=[0.6, 0.3, 0.1]),
+            "owns": rng.random(n) < 0.3,
+            "same": 5.0,
+            "nothing": np.nan,
+            "id": [f"user{i:04d}" for i in range(n)],
+        }
+    ).assign(size=lambda t: t["size"].mask(rng.random(n) < 0.2))
+
+
+def test_the_scored_cells_are_known_ones_and_hidden_from_the_imputer(table):
+    SEEN.clear()
+    trial = try_imputer(quick(), table, share=0.2)
+    (fitted,) = SEEN
+    assert list(fitted.columns) == list(table.columns)
+    gone = fitted.isna()
+    for one in trial.columns:
+        new = gone[one.column] & table[one.column].notna()
+        assert one.n_cells == new.sum() == round(0.2 * table[one.column].notna().sum())
+    assert [one.column for one in trial.columns] == ["size", "people", "colour", "owns"]
+
+
+def test_errors_and_examples_are_those_of_the_hidden_cells(table):
+    SEEN.clear()
+    trial = try_imputer(quick(), table)
+    gone = SEEN[0]["colour"].isna().to_numpy()
+    colour = next(one for one in trial.columns if one.column == "colour")
+    assert [true for true, _ in colour.examples] == table["colour"][gone].tolist()[:5]
+    # The most frequent visible colour is red: the baseline is the share of other hidden ones.
+    assert colour.baseline == pytest.approx((table["colour"][gone] != "red").mean())
+    assert colour.measure == "error rate"
+    assert colour.covered is None
+    people = next(one for one in trial.columns if one.column == "people")
+    assert people.measure == "NRMSE"
+    assert all(isinstance(cell, int) for pair in people.examples for cell in pair)
+    assert trial.error == pytest.approx(np.mean([one.error for one in trial.columns]))
+
+
+def test_the_imputer_itself_stays_unfitted_and_the_same_seed_gives_the_same_trial(table):
+    imputer = quick()
+    one, two = (try_imputer(imputer, table, random_state=3) for _ in range(2))
+    assert not hasattr(imputer, "scaler_")
+    assert one.columns == two.columns
+    assert one.columns != try_imputer(imputer, table, random_state=4).columns
+
+
+def test_all_containers_give_the_same_trial(table):
+    plain = table.drop(columns=["nothing"])
+    results = [try_imputer(quick(), one).columns for one in (plain, pl.from_pandas(plain), pa.table(plain))]
+    assert results[0] == results[1] == results[2]
+
+
+@pytest.mark.more
+def test_several_imputers_are_tried_on_the_same_cells(table):
+    SEEN.clear()
+    trials = list(compare_imputers([quick(), quick(method="std-none"), quick(model="vae")], table))
+    assert [(one.model, one.method) for one in trials] == [
+        ("masked", "lip-none"),
+        ("masked", "std-none"),
+        ("vae", "lip-gamma"),
+    ]
+    assert all(seen.isna().equals(SEEN[0].isna()) for seen in SEEN)
+    assert len({one.baseline for one in trials}) == 1
+
+
+@pytest.mark.more
+def test_ctrl_c_between_two_candidates_keeps_the_first(table, tmp_path, monkeypatch, capsys):
+    def interrupted(*arguments, **settings):
+        yield next(compare_imputers(*arguments, **settings))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("evenly.evaluation.trials.compare_imputers", interrupted)
+    monkeypatch.chdir(tmp_path)
+    table[["size", "people"]].to_csv("table.csv", index=False)
+    command = "evenly compare table.csv --model masked --model vae --method lip-none --epochs 1 -o errors.csv"
+    monkeypatch.setattr("sys.argv", command.split())
+    with pytest.raises(SystemExit) as ended:
+        main()
+    said = capsys.readouterr()
+    assert ended.value.code == 0
+    assert "interrupted: the first 1 of 2 candidates are compared" in said.err
+    assert "mean or mode" in said.out
+    assert list(pd.read_csv("errors.csv"))[3:] == ["masked lip-none"]
+
+
+@pytest.mark.more
+def test_declared_kinds_markers_and_classes_count(table):
+    marked = table[["people", "colour"]].assign(people=lambda t: t["people"].where(t.index % 4 > 0, -9))
+    trial = try_imputer(quick(kinds={"people": "real"}, missing={"people": [-9]}), marked)
+    people = trial.columns[0]
+    assert people.kind == "real"
+    assert people.n_cells == round(0.1 * 90)
+    assert all(true != -9 for true, _ in people.examples)
+
+
+@pytest.mark.more
+def test_a_declared_likelihood_of_classes_changes_nothing():
+    rng = np.random.default_rng(0)
+    cells = pd.Categorical(rng.choice(["a", "b"], 120, p=[0.8, 0.2]), categories=["z", "a", "b"])
+    table = pd.DataFrame({"c": cells, "x": rng.normal(size=120)})
+    mixtures = [Imputer("mixture", epochs=1, likelihoods=one, random_state=0) for one in (None, {"c": "categorical"})]
+    plain, declared = (try_imputer(imputer, table).columns[0] for imputer in mixtures)
+    assert (declared.error, declared.examples) == (plain.error, plain.examples)
+    assert {true for true, _ in declared.examples} <= {"a", "b"}
+
+
+def test_the_papers_preset_is_tried_with_the_papers_treatment_of_zeros():
+    table = pd.DataFrame({"x": [0.0, 1.5, 2.5, 0.5] * 5})
+    for preset, clip in (("paper", 1e-30), (None, None)):
+        (column,), _ = encode_table(Imputer("mixture", preset=preset), table, open_table(table))
+        assert column.clip == clip
+
+
+def test_a_large_share_leaves_every_column_cells_to_learn_from():
+    observed = np.ones((10, 2), bool)
+    assert (~hold_out(observed, np.random.default_rng(0), share=0.99)).sum(0).tolist() == [2, 2]
+
+
+def test_a_trial_is_plain_json(table):
+    plain = json.loads(json.dumps(try_imputer(quick(), table).to_plain()))
+    assert plain["columns"][0]["column"] == "size"
+
+
+def test_the_interval_of_a_rate_is_wilsons():
+    true, guess = np.zeros(40), np.repeat([1.0, 0.0], [7, 33])
+    expected = stats.binomtest(7, 40).proportion_ci(0.9, method="wilson")
+    assert _interval(7 / 40, true, guess, classes=True) == pytest.approx((expected.low, expected.high))
+
+
+def test_the_interval_of_no_error_begins_at_0_and_of_nothing_else_ends_at_1():
+    zeros = np.zeros(30)
+    assert _interval(0.0, zeros, zeros, classes=True)[0] == 0.0
+    assert _interval(1.0, zeros, zeros + 1.0, classes=True)[1] == 1.0
+
+
+def test_the_interval_of_an_nrmse_is_that_of_a_bootstrap():
+    rng = np.random.default_rng(0)
+    true, guess = np.zeros(2000), rng.standard_t(8, 2000)
+    again = rng.choice(guess, (4000, 2000))
+    expected = np.quantile(np.sqrt((again**2).mean(1)), [0.05, 0.95])
+    low, high = _interval(float(np.sqrt((guess**2).mean())), true, guess, classes=False)
+    assert (low, high) == pytest.approx(expected, rel=0.01)
+
+
+@pytest.mark.parametrize("share", [0.0, 1.0, -0.1, float("nan")])
+def test_a_share_that_hides_nothing_or_all_is_refused(table, share):
+    with pytest.raises(TableError, match="share"):
+        try_imputer(quick(), table, share=share)
+
+
+def test_a_table_with_nothing_to_hide_is_refused():
+    with pytest.raises(TableError, match="ten known cells"):
+        try_imputer(quick(), pd.DataFrame({"a": [1.0, 2.0, None]}))

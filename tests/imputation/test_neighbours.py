@@ -1,0 +1,271 @@
+"""Rows that repeat another row: found by comparison, believed only where held-out cells say so."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from evenly import Imputer
+from evenly._support.files import read_tensors
+from evenly.imputation import imputer as imputer_module
+from evenly.imputation import neighbours as twins
+from evenly.imputation.bins import make_bins
+from evenly.imputation.encoding import Part, mix_twins, quantile_part
+from evenly.imputation.neighbours import BELIEFS, BLOCK, FARTHEST, N_TWINS, Belief, find_twins, remember, weigh
+from evenly.models.masked import Masked
+
+RNG = np.random.default_rng
+
+
+def repeated(n: int = 400, share: float = 0.4, seed: int = 0) -> pd.DataFrame:
+    """Independent columns, so that only another row with the same cells can tell a missing one."""
+    rng = RNG(seed)
+    table = pd.DataFrame(
+        {
+            "a": rng.normal(size=n),
+            "b": rng.lognormal(2.0, 0.5, n).round(3),
+            "c": rng.integers(0, 500, n),
+            "d": rng.choice(list("uvwxyz"), n),
+            "e": rng.normal(size=n),
+            "f": rng.uniform(size=n),
+            "g": rng.poisson(20.0, n),
+        }
+    )
+    again = rng.choice(n, int(share * n))
+    return pd.concat([table, table.iloc[again]], ignore_index=True).sample(frac=1.0, random_state=1, ignore_index=True)
+
+
+def hide(table: pd.DataFrame, share: float = 0.1, seed: int = 0) -> tuple[pd.DataFrame, np.ndarray]:
+    hidden = RNG(seed).random(table.shape) < share
+    return table.mask(hidden), hidden
+
+
+def quick(**settings):
+    return Imputer(epochs=5, n_networks=1, hidden_size=16, random_state=0, **settings)
+
+
+def as_columns(table: np.ndarray) -> list[np.ndarray]:
+    return list(np.asarray(table, np.float64).T)
+
+
+def test_the_nearest_rows_are_those_of_a_direct_search():
+    rng = RNG(1)
+    table = np.column_stack([rng.normal(size=(300, 4)), rng.integers(0, 3, (300, 2))])
+    table[rng.random(table.shape) < 0.1] = np.nan
+    memory = remember(as_columns(table), [False] * 4 + [True] * 2, rng)
+    rows = table[:40].copy()
+    rows[:, :4] += 1e-3 * rng.normal(size=(40, 4))
+    found = find_twins(memory, as_columns(rows))
+    for i, row in enumerate(rows):
+        gaps = []
+        for other in table:
+            both = ~np.isnan(row) & ~np.isnan(other)
+            ranks = [np.interp([row[j], other[j]], memory.grid[j], memory.shares[j]) * np.sqrt(12.0) for j in range(4)]
+            gap = [(ranks[j][0] - ranks[j][1]) ** 2 if j < 4 else float(row[j] != other[j]) for j in range(6)]
+            # Rows that share too few cells to be told from chance are no twins, however well these agree.
+            enough = memory.surprise[both].sum() >= np.log(300)
+            gaps.append(np.mean([g for g, b in zip(gap, both, strict=True) if b]) if enough else np.inf)
+        assert found.distance[i, 0] == pytest.approx(min(gaps), abs=1e-12)
+        np.testing.assert_array_equal(found.cells[i, 0], table[int(np.argmin(gaps))])
+
+
+@pytest.mark.parametrize("jitter", [0.0, 1e-3, 3e-2])
+def test_all_twins_are_found_and_they_are_the_nearest_ones(jitter):
+    """Exactly repeated or nearly, however many classes, whatever is missing on both sides, on both sides of a block."""
+    rng = RNG(2)
+    base = np.column_stack([rng.normal(size=(900, 5)), rng.integers(0, (2, 3, 5, 40), (900, 4))])
+    table = base[rng.integers(0, 900, BLOCK + 900)]
+    table[rng.random(table.shape) < 0.2] = np.nan
+    classes = np.array([False] * 5 + [True] * 4)
+    memory = remember(as_columns(table), classes.tolist(), rng)
+    rows = table[rng.integers(0, len(table), 150)]
+    rows[:, :5] += jitter * rng.normal(size=(150, 5))
+    found, ours, theirs = find_twins(memory, as_columns(rows)), np.empty_like(rows), np.empty_like(table)
+    for j in range(9):
+        for into, own in ((ours, rows[:, j]), (theirs, table[:, j])):
+            ranks = np.where(np.isnan(own), np.nan, np.interp(own, memory.grid[j], memory.shares[j])) if j < 5 else own
+            into[:, j] = np.sqrt(12.0) * ranks if j < 5 else ranks
+    n_found = 0
+    for i, row in enumerate(ours):
+        both = ~np.isnan(row) & ~np.isnan(theirs)
+        gap = np.where(both, np.where(classes, row != theirs, (row - np.nan_to_num(theirs)) ** 2), 0.0).sum(1)
+        agreeing = (both * memory.surprise).sum(1)
+        distance = np.where(agreeing >= np.log(len(table)) - 1e-3, gap / np.maximum(both.sum(1), 1), np.inf)
+        expected = np.sort(np.where(distance <= FARTHEST, distance, np.inf))[:N_TWINS]
+        np.testing.assert_allclose(found.distance[i], expected, atol=1e-12)
+        n_found += np.isfinite(expected).sum()
+    assert n_found > 150
+
+
+@pytest.mark.more
+def test_the_remembered_rows_are_prepared_once_and_saved_once(tmp_path, monkeypatch):
+    table = RNG(0).normal(size=(300, 3))
+    memory, prepared = remember(as_columns(table), [False] * 3, RNG(0)), []
+    before = twins._factors
+    monkeypatch.setattr(
+        twins, "_factors", lambda classes, placed: prepared.append(len(placed)) or before(classes, placed)
+    )
+    find_twins(memory, as_columns(table[:2]))
+    find_twins(memory, as_columns(table[:1]))
+    assert prepared == [2, 1]
+    monkeypatch.undo()
+    imputer = quick().fit(hide(repeated())[0])
+    imputer.save(tmp_path / "imputer.safetensors")
+    assert imputer._memory is not None
+    tensors = read_tensors(tmp_path / "imputer.safetensors", "Imputer")[1]
+    assert [name for name, one in tensors.items() if len(one) == len(imputer._memory.values)] == ["memory"]
+
+
+def test_a_rows_twins_do_not_go_by_the_rows_around_it():
+    """Even if there are many more rows alike than twins are kept, and one of them is asked for alone."""
+    rng = np.random.default_rng(0)
+    base = np.column_stack([rng.normal(size=(60, 5)), rng.integers(0, 3, (60, 3))])
+    table = base[rng.integers(0, 60, 3000)]
+    table[rng.random(table.shape) < 0.1] = np.nan
+    memory = remember(list(table.T), [False] * 5 + [True] * 3, rng)
+    whole = find_twins(memory, list(table[:700].T))
+    for rows in (slice(0, 1), slice(3, 18), slice(500, 700)):
+        for one, other in zip(find_twins(memory, list(table[rows].T)), whole, strict=True):
+            np.testing.assert_array_equal(one, other[rows])
+
+
+def test_cells_of_repeated_rows_are_taken_over_and_others_are_not():
+    table = repeated()
+    shown, hidden = hide(table)
+    imputer = quick().fit(shown)
+    assert {name for name, part in zip("abcdefg", imputer._parts, strict=True) if part.belief} >= {"a", "b", "c"}
+    predicted = imputer.predict_cells(shown)
+    visible = shown.to_numpy()
+    for j in (0, 2):
+        truth = table.iloc[:, j].to_numpy(float)
+        twin = np.zeros(len(table), bool)
+        for i in np.flatnonzero(hidden[:, j]):
+            known = [k for k in range(7) if k != j and not hidden[i, k]]
+            agree = (visible[:, known] == visible[i, known]).all(1) & ~hidden[:, j]
+            twin[i] = agree.any()
+        alone = hidden[:, j] & ~twin
+        near = np.abs(predicted[:, j] - truth) / truth.std()
+        assert twin.sum() > 10
+        assert np.median(near[twin]) < 0.25
+        assert np.median(near[alone]) > 2.0 * np.median(near[twin])  # what nothing repeats is estimated
+
+
+@pytest.mark.more
+def test_a_table_without_repeated_rows_remembers_none():
+    imputer = quick().fit(hide(repeated(share=0.0))[0])
+    assert imputer._memory is None
+    assert not any(part.belief for part in imputer._parts)
+
+
+def test_rows_that_agree_by_chance_are_not_believed():
+    rng = RNG(0)
+    table = rng.integers(0, 2, (500, 6)).astype(float)
+    memory = remember(as_columns(table), [True] * 6, rng)
+    rows = table[:50].copy()
+    rows[:, 0] = np.nan
+    assert ((rows[:, None, 1:] == table[None, :, 1:]).all(2).sum(1) > 1).all()
+    found = find_twins(memory, as_columns(rows))
+    for belief in BELIEFS:
+        assert (weigh(found, 0, belief)[1] == 0.0).all()
+
+
+def test_heavy_tails_make_no_twins():
+    """By standard deviations nearly all cells of such a column would be the same."""
+    rng = RNG(0)
+    table = np.column_stack([rng.standard_cauchy((400, 5))])
+    memory = remember(as_columns(table[:200]), [False] * 5, rng)
+    rows = table[200:].copy()
+    rows[:, 0] = np.nan
+    assert (weigh(find_twins(memory, as_columns(rows)), 0, BELIEFS[0])[1] < 0.3).mean() > 0.97
+
+
+@pytest.mark.parametrize("n", [1, 2, N_TWINS, N_TWINS + 1])
+def test_few_rows_empty_columns_and_extreme_values_are_survived(n):
+    table = np.column_stack([np.full(n, np.nan), np.linspace(0, 1e300, n), np.arange(n) % 2, np.full(n, 5.0)])
+    memory = remember(as_columns(table), [False, False, True, False], RNG(0))
+    rows = np.vstack([table, [np.nan] * 4, [1.0, -1e300, 7.0, 2.0]])
+    found = find_twins(memory, as_columns(rows))
+    assert found.cells.shape == (n + 2, min(n, N_TWINS), 4)
+    for j in range(4):
+        weights, share = weigh(found, j, Belief(1e-3, 0.3))
+        assert np.isfinite(weights).all()
+        assert ((share >= 0.0) & (share <= 1.0)).all()
+
+
+def test_mixed_distributions_are_distributions_and_their_mean_moves_to_the_twin():
+    rng = RNG(0)
+    table = rng.normal(size=(300, 3)) * [1.0, 10.0, 100.0]
+    table[1] = table[0]
+    memory = remember(as_columns(table), [False] * 3, rng)
+    row = table[:1].copy()
+    row[0, 2] = np.nan
+    bins = make_bins(table[:, 2])
+    shares = np.asarray(bins.share)[None]
+    part = Part(modelled=True, bins=bins, belief=Belief(3e-4, 0.3))
+    usual = {"mean": bins.means(shares), "std": bins.stds(shares), "probabilities": shares}
+    mixed = mix_twins(part, usual, find_twins(memory, as_columns(row)), 2)
+    assert mixed["probabilities"].sum() == pytest.approx(1.0)
+    assert abs(mixed["mean"][0] - table[0, 2]) < 0.5 * abs(usual["mean"][0] - table[0, 2])
+    assert mixed["std"][0] < usual["std"][0]
+
+
+@pytest.mark.more
+def test_a_saved_imputer_takes_over_the_same_cells(tmp_path):
+    shown, _ = hide(repeated())
+    imputer = quick().fit(shown)
+    assert imputer._memory is not None
+    imputer.save(tmp_path / "imputer")
+    again = Imputer.load(tmp_path / "imputer")
+    pd.testing.assert_frame_equal(again.transform(shown), imputer.transform(shown))
+    one = imputer.transform(shown.iloc[:1])
+    pd.testing.assert_frame_equal(one, imputer.transform(shown).iloc[:1])
+
+
+def counting(function, calls):
+    """The same function, which notes its name whenever it is called."""
+
+    def call(*given, **named):
+        calls.append(function.__name__)
+        return function(*given, **named)
+
+    return call
+
+
+def test_both_ends_of_intervals_come_from_one_prediction(monkeypatch):
+    shown, _ = hide(repeated())
+    imputer, calls = quick().fit(shown), []
+    opened = imputer._open(shown)
+    apart = [imputer._impute(opened, [partial(quantile_part, level=level)])[0] for level in (0.25, 0.75)]
+    monkeypatch.setattr(imputer_module, "find_twins", counting(imputer_module.find_twins, calls))
+    monkeypatch.setattr(Masked, "predict_natural", counting(Masked.predict_natural, calls))
+    ends = imputer.interval(shown, 0.5)
+    assert sorted(calls) == ["find_twins", "predict_natural"]
+    for end, values in zip(ends, apart, strict=True):
+        pd.testing.assert_frame_equal(end, imputer._fill(opened, values), check_exact=True)
+
+
+def test_draws_recover_only_the_cells_of_their_turn_and_are_those_of_all_cells(monkeypatch):
+    shown, hidden = hide(repeated())
+    imputer, sizes = quick().fit(shown), []
+    assert imputer._memory is not None
+    predict, recover = Imputer._predict, imputer_module.recover_part
+
+    def recover_and_count(fitted, part, naturals, said):
+        sizes.append(len(naturals[0]))
+        return recover(fitted, part, naturals, said)
+
+    monkeypatch.setattr(imputer_module, "recover_part", recover_and_count)
+    drawn = imputer.sample(shown, 2)
+    assert sum(sizes) == 2 * hidden.sum()
+
+    def predict_all(self, opened, rows, draw=None, networks=None, wanted=None):
+        for where, usual in predict(self, opened, rows, draw, networks):
+            mine = dict(zip(self._modelled, wanted[where].T, strict=True))
+            yield where, {j: {name: one[mine[j]] for name, one in own.items()} for j, own in usual.items()}
+
+    monkeypatch.setattr(Imputer, "_predict", predict_all)
+    for one, other in zip(drawn, imputer.sample(shown, 2), strict=True):
+        pd.testing.assert_frame_equal(one, other, check_exact=True)
