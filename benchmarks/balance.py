@@ -24,7 +24,7 @@ from peers import codes_of
 
 from evenly import Imputer, Schema
 from evenly.imputation import encoding as features
-from evenly.metrics.errors import baseline_errors, column_errors, ratio_to_baseline
+from evenly.metrics import baseline_errors, column_errors, ratio_to_baseline
 from evenly.paper.datasets import hidden_mask, load_dataset, schema
 
 METHODS = ("lip-none", "std-none", "iqr-none", "max-none", "none")

@@ -18,11 +18,11 @@ from typing import Any
 
 import numpy as np
 
-from evenly.metrics.errors import GROUPS
+from evenly.metrics import GROUPS
 from evenly.paper.agreement import counted, published_cells
 from evenly.paper.datasets import DataSet, load_dataset
 from evenly.paper.records import read_records
-from evenly.scaling.methods import METHODS
+from evenly.scaling import METHODS
 
 RUNS = Path(__file__).parents[1] / "docs" / "results" / "paper_runs.jsonl"
 COLUMN, PERCENT = "capital_gain", 20

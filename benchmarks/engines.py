@@ -152,7 +152,7 @@ def run_engine(place: Path, out: Path, columns: int, engine: str, method: str, k
     import pandas as pd
 
     from evenly import LipschitzScaler, scale_files
-    from evenly.io.sources import find_files, start_engine
+    from evenly.io import find_files, start_engine
 
     def make() -> LipschitzScaler:
         return LipschitzScaler(method, kinds=kinds(columns), random_state=0)

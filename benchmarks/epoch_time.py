@@ -20,13 +20,13 @@ import numpy as np
 import pandas as pd
 
 from evenly import LipschitzScaler
-from evenly.imputation.encoding import arrange, describe, lay_out
+from evenly.imputation import arrange, describe, lay_out
+from evenly.models import Data, Layout
 from evenly.models.bbvi import Trained, start, train
 from evenly.models.factorization import Factorization
-from evenly.models.layout import Data, Layout
 from evenly.models.mixture import Mixture
 from evenly.models.vae import VAE
-from evenly.tables.frames import open_table
+from evenly.tables import open_table
 
 BATCH = 1024
 

@@ -21,8 +21,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from evenly.likelihoods.families import GAMMA
-from evenly.scaling.tricks import NOISE_A, NOISE_B, OFFSET, undo_binary, undo_count
+from evenly.likelihoods import GAMMA
+from evenly.scaling import NOISE_A, NOISE_B, OFFSET, undo_binary, undo_count
 
 Floats = npt.NDArray[np.float64]
 

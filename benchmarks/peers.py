@@ -36,9 +36,9 @@ import numpy as np
 import numpy.typing as npt
 
 import evenly
-from evenly.metrics.errors import baseline_errors, column_errors, mean_or_mode
+from evenly.metrics import baseline_errors, column_errors, mean_or_mode
 from evenly.paper.datasets import NAMES, DataSet, hidden_mask, load_dataset, schema
-from evenly.tables.schema import CLASS_KINDS, Column
+from evenly.tables import CLASS_KINDS, Column
 
 Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]

@@ -21,7 +21,7 @@ import pandas as pd
 from peers import codes_of
 
 from evenly import Imputer, Schema
-from evenly.metrics.errors import column_errors
+from evenly.metrics import column_errors
 from evenly.paper.datasets import hidden_mask, load_dataset, schema
 
 SHARE, SEED = 0.2, 12345

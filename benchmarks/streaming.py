@@ -106,7 +106,7 @@ def check(n_rows: int) -> None:
 def train(source: str, n_rows: int, epochs: int, streamed: bool) -> None:
     """Train on all files, or on some of their rows in memory; print the rate and the peak of memory."""
     from evenly import Imputer
-    from evenly.io.parquet import open_parquet
+    from evenly.io import open_parquet
     from evenly.models.fitting import fit_model
 
     table: Any = source

@@ -18,10 +18,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from evenly.likelihoods.families import BERNOULLI, GAMMA, NORMAL
-from evenly.models import MODELS
+from evenly.likelihoods import BERNOULLI, GAMMA, NORMAL
+from evenly.models import MODELS, Data, Layout
 from evenly.models.bbvi import State, Trained, start, train
-from evenly.models.layout import Data, Layout
 
 SHAPES = {"breast": (699, 10, 60), "wine": (6497, 13, 12)}
 """Rows, columns and the epochs to time: enough for a second or more."""

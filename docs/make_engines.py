@@ -12,7 +12,7 @@ from typing import Any
 
 from make_results import fill
 
-from evenly._support.files import write_text
+from evenly._support import write_text
 
 DOCS = Path(__file__).parent
 RUNS = DOCS / "results" / "engines.jsonl"

@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 from make_results import fill
 
-from evenly._support.errors import require
-from evenly._support.files import write_bytes, write_text
+from evenly._support import require, write_bytes, write_text
 
 sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))
 from peers import OWN, SMALL, current

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from scipy.special import polygamma
 
 import evenly
-from evenly.scaling.smoothness import ball_smoothness, smoothness_at
+from evenly.scaling import ball_smoothness, smoothness_at
 
 PICTURES = Path(__file__).parent / "pictures"
 DPI = 110

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from evenly._support.files import write_bytes, write_text
-from evenly.metrics.errors import GROUPS
+from evenly._support import write_bytes, write_text
+from evenly.metrics import GROUPS
 from evenly.paper import figures, measures, tables
 from evenly.paper.agreement import comparable, number
 from evenly.paper.records import read_records

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from commands import refused, run
 
+from evenly import evaluation
 from evenly.cli import demo
 from evenly.cli.impute import learn
-from evenly.evaluation import balance
 
 
 @pytest.mark.more
@@ -24,7 +24,7 @@ def test_the_demo_tells_who_is_overlooked_and_how_well_cells_are_imputed(epochs,
 
     if epochs is not None:
         monkeypatch.setattr(demo, "learn", learn_shortly)
-        monkeypatch.setattr(balance, "diagnose", partial(balance.diagnose, epochs=epochs))
+        monkeypatch.setattr(evaluation, "diagnose", partial(evaluation.diagnose, epochs=epochs))
     done = run("demo", "--out", str(tmp_path / "out"))
     assert done.returncode == 0, done.stderr
     shown = " ".join(done.stdout.split())

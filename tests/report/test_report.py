@@ -315,7 +315,7 @@ def test_a_filled_table_of_other_rows_is_refused():
 
 
 def test_without_plotly_the_extra_is_named(monkeypatch):
-    evenly.report._plotly.cache_clear()
+    evenly.report.page._plotly.cache_clear()
     monkeypatch.setitem(sys.modules, "plotly", None)
     monkeypatch.setitem(sys.modules, "plotly.offline", None)
     with pytest.raises(evenly.MissingExtraError, match=r"evenly\[tool\]"):

@@ -3,7 +3,7 @@
 import os
 import sys
 
-from evenly._support.errors import EvenlyError, require
+from evenly._support import EvenlyError, require
 
 
 def main() -> None:

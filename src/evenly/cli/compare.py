@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from evenly._support.errors import EvenlyWarning, TableError, require, require_later
+from evenly._support import EvenlyWarning, TableError, require, require_later
 from evenly.cli.console import (
     AsJson,
     Epochs,
@@ -83,8 +83,8 @@ def compare(
     trials: list[Any] = []
     with warnings_told():
         opened = read(table, form)
-        from evenly.evaluation.trials import compare_imputers
-        from evenly.imputation.imputer import Imputer
+        from evenly.evaluation import compare_imputers
+        from evenly.imputation import Imputer
 
         imputers = [
             Imputer(
@@ -133,7 +133,7 @@ def candidates(model: list[str] | None, method: list[str] | None) -> list[tuple[
 
 def write_errors(trials: list[Any], out: str) -> None:
     """Write the error of each column under each candidate."""
-    from evenly.io.formats import write_table
+    from evenly.io import write_table
 
     polars = require("polars", "tool")
     first = trials[0].columns

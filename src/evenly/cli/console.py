@@ -13,7 +13,7 @@ from typing import Annotated, Any
 
 import typer
 
-from evenly._support.errors import EvenlyWarning, TableError
+from evenly._support import EvenlyWarning, TableError
 
 Source = Annotated[
     str,
@@ -76,7 +76,7 @@ def settings_of(schema: Path | None, kind: Sequence[str] | None, missing: Sequen
         kinds[column] = name
     known = None
     if schema is not None:
-        from evenly.tables.schema import Schema as Saved
+        from evenly.tables import Schema as Saved
 
         known = Saved.load(schema)
     return {"schema": known, "kinds": kinds or None, "missing": list(missing) if missing else None}
@@ -84,7 +84,7 @@ def settings_of(schema: Path | None, kind: Sequence[str] | None, missing: Sequen
 
 def read(table: str, form: str | None) -> Any:
     """Read the table that a command was given."""
-    from evenly.io.formats import read_table
+    from evenly.io import read_table
 
     return read_table(table, form=form)
 
@@ -101,7 +101,7 @@ def command_line() -> str:
 
 def check_out(*targets: Any, form: str | None = None) -> None:
     """Refuse, before any work, what cannot be written in the end."""
-    from evenly.io.formats import check_writable
+    from evenly.io import check_writable
 
     for target in targets:
         if target is not None:
@@ -121,7 +121,7 @@ def check_place(*places: Path | str | None) -> None:
 def check_models(names: Iterable[str], methods: Iterable[str]) -> None:
     """Refuse unknown models and methods before anything heavy is imported."""
     from evenly.models import MODELS
-    from evenly.scaling.methods import METHODS
+    from evenly.scaling import METHODS
 
     choice(list(names), ("auto", *MODELS), "model")
     choice(list(methods), ("auto", *METHODS), "method")

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from evenly._support.errors import require_later
+from evenly._support import require_later
 from evenly.cli.console import Quiet, Seed, check_place, duration, say, warnings_told, writing
 from evenly.cli.diagnose import show_diagnosis
 from evenly.cli.impute import learn, show_trial, write_page
@@ -24,8 +24,8 @@ def demo(
     require_later("plotly", "tool")
     import time
 
-    from evenly._support.files import load_heart
-    from evenly.io.formats import write_table
+    from evenly.data import load_heart
+    from evenly.io import write_table
 
     check_place(out / "report.html")
     begun = time.perf_counter()

@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 import typer
 
-from evenly._support.errors import require_later
+from evenly._support import require_later
 from evenly.cli.console import (
     AsJson,
     Epochs,
@@ -52,7 +52,7 @@ def diagnose(
 
     Example: evenly diagnose survey.csv --report diagnosis.html
     """
-    from evenly.evaluation.balance import diagnose as run
+    from evenly.evaluation import diagnose as run
 
     check_models([model], method or [])
     check_place(report)

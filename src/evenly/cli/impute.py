@@ -6,7 +6,7 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from evenly._support.errors import TableError, require_later
+from evenly._support import TableError, require_later
 from evenly.cli.console import (
     AsJson,
     Epochs,
@@ -76,8 +76,7 @@ def impute(
     """
     if model != "marginal":
         require_later("jax", "models")
-    from evenly.io.formats import write_table
-    from evenly.io.parquet import is_dataset
+    from evenly.io import is_dataset, write_table
 
     check_models([model], [method])
     choice([estimate], ("mean", "median", "mode"), "estimate")
@@ -175,7 +174,7 @@ def report(
 
 def load_imputer(path: str) -> Any:
     """Read a saved imputer."""
-    from evenly.imputation.imputer import Imputer
+    from evenly.imputation import Imputer
 
     return Imputer.load(path)
 
@@ -204,8 +203,8 @@ def learn(
 
     Of Parquet `files`, the table is a sample; the imputer is fitted to the files.
     """
-    from evenly.evaluation.balance import diagnose
-    from evenly.imputation.imputer import Imputer
+    from evenly.evaluation import diagnose
+    from evenly.imputation import Imputer
 
     model, method, estimate, epochs, seed = choices
     imputer = Imputer(
@@ -235,7 +234,7 @@ def refuse_for_files(*, samples: int, report: Path | None, out: str) -> None:
 
 def read_some(files: str, seed: int) -> Any:
     """Read a sample of the rows of Parquet files."""
-    from evenly.io.parquet import open_parquet
+    from evenly.io import open_parquet
 
     return open_parquet(files).sample(seed)
 
@@ -269,7 +268,7 @@ def sample_names(out: str, samples: int) -> list[str]:
 
 def check_cells(opened: Any, settings: dict[str, Any], *, filled: bool = True) -> None:
     """Refuse a table with nothing to learn from, or, where cells are to be `filled`, nothing to fill."""
-    from evenly.tables.inspection import inspect_table
+    from evenly.tables import inspect_table
 
     columns = [one for one in inspect_table(opened, **settings).columns if one.kind != "ignore"]
     if filled and not any(one.n_missing for one in columns):
@@ -288,7 +287,7 @@ def estimate_error(imputer: Any, opened: Any, share: float, seed: int, spoken: b
     """Try the imputer on hidden cells, and print the errors; None if that is not wanted or cannot be done."""
     if not share:
         return None
-    from evenly.evaluation.trials import try_imputer
+    from evenly.evaluation import try_imputer
 
     try:
         trial = try_imputer(imputer, opened, share=share, random_state=seed)

@@ -40,7 +40,7 @@ def inspect(
 
     Example: evenly inspect survey.csv -o schema.json
     """
-    from evenly.tables.inspection import inspect_table
+    from evenly.tables import inspect_table
 
     check_place(out)
     settings = settings_of(schema, kind, missing)

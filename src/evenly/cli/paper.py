@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from evenly._support.errors import TableError, require
+from evenly._support import TableError, require
 from evenly.cli.console import choice, duration, numbers, warnings_told, writing
 
 paper = typer.Typer(help="The paper's experiments: runs, tables, figures.", no_args_is_help=True)
@@ -50,7 +50,7 @@ def run(
     from evenly.paper import grid
     from evenly.paper.datasets import NAMES, PERCENTS, QUICK, load
     from evenly.paper.records import Run, is_recorded, project, read_records, tell, weigh
-    from evenly.scaling.methods import METHODS
+    from evenly.scaling import METHODS
 
     if quick and dataset:
         raise TableError("--quick and --dataset", "expected one of them", "--quick has a data set of its own")
@@ -171,8 +171,8 @@ def tables(
 
     Example: evenly paper tables runs --missing 20 --protocol both --format markdown
     """
-    from evenly._support.files import write_text
-    from evenly.metrics.errors import PROTOCOLS
+    from evenly._support import write_text
+    from evenly.metrics import PROTOCOLS
     from evenly.paper.tables import FORMATS, render
 
     choice([protocol], (*PROTOCOLS, "both"), "protocol")

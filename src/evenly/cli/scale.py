@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from evenly._support.errors import TableError
+from evenly._support import TableError
 from evenly.cli.console import (
     AsJson,
     Form,
@@ -86,9 +86,8 @@ def scale(
 
     Larger than memory: evenly scale 'data/*.parquet' -o scaled/ --engine duckdb
     """
-    from evenly.io.formats import write_table
-    from evenly.io.sources import is_many
-    from evenly.scaling.scaler import LipschitzScaler
+    from evenly.io import is_many, write_table
+    from evenly.scaling import LipschitzScaler
 
     check_models([], [method])
     if engine is None and is_many(table):
@@ -104,7 +103,7 @@ def scale(
     with warnings_told():
         scaler = LipschitzScaler(method, random_state=seed, **settings) if load is None else LipschitzScaler.load(load)
         if engine is not None:
-            from evenly.engines.files import scale_files
+            from evenly.engines import scale_files
 
             scale_files(table, out, scaler, engine=engine, key=key)
         else:
@@ -148,8 +147,8 @@ def unscale(
 
     Example: evenly unscale scaled.parquet --load scaler/ -o again.csv
     """
-    from evenly.io.formats import write_table
-    from evenly.scaling.scaler import LipschitzScaler
+    from evenly.io import write_table
+    from evenly.scaling import LipschitzScaler
 
     check_out(out, form=to)
     with warnings_told():

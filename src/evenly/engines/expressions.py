@@ -13,16 +13,11 @@ from typing import Any, Protocol
 import narwhals as nw
 import numpy as np
 
-from evenly._support.errors import TableError, require
-from evenly.engines.queries import NUMBER_TEXT, present
-from evenly.likelihoods.families import Likelihood
-from evenly.scaling.methods import FittedScale
-from evenly.scaling.statistics import finite, prepare
-from evenly.scaling.tricks import OFFSET, Feature, noise_steps
-from evenly.tables.frames import select
-from evenly.tables.lazy import LazyColumn, LazyTable
-from evenly.tables.profile import read_number
-from evenly.tables.schema import Column
+from evenly._support import TableError, require
+from evenly.engines.queries import present
+from evenly.likelihoods import Likelihood
+from evenly.scaling import OFFSET, Feature, FittedScale, check_key, finite, noise_steps, prepare
+from evenly.tables import SPACED_NUMBER, Column, LazyColumn, LazyTable, read_number, select
 
 INF = float("inf")
 HALVING = ("duckdb", "polars")
@@ -127,12 +122,6 @@ def _key(table: LazyTable, key: Any) -> nw.Expr:
     return nw.col(column.name).cast(nw.Int64).fill_null(-1)
 
 
-def check_key(name: str, storage: str) -> None:
-    """Refuse a key that is no whole number."""
-    if storage != "integer":
-        raise TableError(f"a key of {storage}s", "expected whole numbers", "cast it, or choose another", column=name)
-
-
 def _scale(feature: Feature, column: Column, cells: nw.Expr, scale: float, noise: nw.Expr | None) -> nw.Expr:
     """Return a scaled feature from the values or codes of its column."""
     values = cells
@@ -207,5 +196,5 @@ def _replace(cells: nw.Expr, known: dict[Any, float]) -> nw.Expr:
 def _spelled(texts: nw.Expr) -> nw.Expr:
     """Return the numbers that texts spell; null where they spell none."""
     # Engines refuse to read a number from what is none, and Dask from what is not there.
-    readable = nw.when(texts.str.contains(NUMBER_TEXT)).then(texts.str.strip_chars()).otherwise(nw.lit("NaN"))
+    readable = nw.when(texts.str.contains(SPACED_NUMBER)).then(texts.str.strip_chars()).otherwise(nw.lit("NaN"))
     return finite(readable)

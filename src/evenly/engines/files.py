@@ -7,23 +7,20 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from evenly._support.errors import TableError, require
-from evenly._support.files import replacing, replacing_folder
-from evenly.engines.expressions import check_key
-from evenly.io.formats import check_writable
-from evenly.io.sources import (
+from evenly._support import TableError, replacing, replacing_folder, require
+from evenly.io import (
     EXTENSIONS,
     Engine,
     arrow_settings,
     check_alike,
+    check_writable,
     clear,
     count_rows,
     find_files,
     part_name,
     start_engine,
 )
-from evenly.scaling.methods import get_method
-from evenly.scaling.scaler import LipschitzScaler
+from evenly.scaling import LipschitzScaler, check_key, get_method
 
 PART_BYTES = 256 << 20
 """A part of the output is made of files of at least this size together: an engine reads several files at a time."""

@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 import narwhals as nw
 import numpy as np
 
-from evenly._support.errors import TableError, require
-from evenly.likelihoods.families import Likelihood
-from evenly.scaling.statistics import (
+from evenly._support import TableError, require
+from evenly.likelihoods import Likelihood
+from evenly.scaling import (
     ColumnStatistics,
     Request,
     counted_quartiles,
@@ -29,22 +29,31 @@ from evenly.scaling.statistics import (
     prepared_cells,
     read_measures,
 )
-from evenly.tables.cells import check_values, encode_growing
-from evenly.tables.frames import Floats
-from evenly.tables.kinds import is_wordy, may_be_identifier
-from evenly.tables.lazy import COUNTS_LATE, LazyColumn, LazyTable, ask, count_cells
-from evenly.tables.profile import (
+from evenly.tables import (
+    COUNTS_LATE,
+    DATE,
     MISSING_MARKERS,
     MOST_SPAN,
+    SPACED_NUMBER,
     Asked,
+    Column,
     Facts,
+    Floats,
+    LazyColumn,
+    LazyTable,
+    Rule,
     Texts,
+    ask,
     between,
+    check_values,
+    count_cells,
+    encode_growing,
+    is_wordy,
     look,
+    may_be_identifier,
     read_number,
     refuse_infinite,
 )
-from evenly.tables.schema import Column, Rule
 
 MOST_TEXTS = 10_000
 """Texts with more distinct ones are not listed: no column of classes has as many."""
@@ -54,14 +63,6 @@ MOST_VALUES = 1_000_000
 """Counts with more distinct values are not counted one by one."""
 KEPT_RANKS = 1000
 """Dask has no exact quantiles: of each partition so many ordered values are kept, so that ranks are good to 1/1000."""
-
-NUMBER_TEXT = r"^\s*[+-]?(?:(?:0|[1-9]\d*)(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?\s*$"
-"""What `read_number` reads, in the words that the engines' regular expressions share."""
-DATE_TEXT = (
-    r"^\s*(?:\d{4}[./-]\d{1,2}[./-]\d{1,2}(?:[T ].*)?|\d{1,2}[./-]\d{1,2}[./-]\d{2,4}(?:[T ].*)?"
-    r"|\d{1,2}:\d{2}(?::\d{2})?)\s*$"
-)
-"""As the schema knows dates."""
 
 
 # --- facts -------------------------------------------------------------------------------------------------------
@@ -180,7 +181,7 @@ def _most(seen: _Seen, rule: Rule) -> int:
 def _text_questions(column: LazyColumn) -> list[nw.Expr]:
     """Ask what tells many texts apart: how many there are; which shares are numbers, dates, prose."""
     cells = nw.col(column.name)
-    shares = [cells.str.contains(pattern) for pattern in (NUMBER_TEXT, DATE_TEXT, " ")]
+    shares = [cells.str.contains(pattern) for pattern in (SPACED_NUMBER, DATE, " ")]
     return [cells.count(), *map(_share, shares), cells.str.len_chars().cast(nw.Float64).mean()]
 
 

@@ -1,1 +1,18 @@
-"""Trials on hidden cells, comparison, choice of likelihoods, diagnosis."""
+"""How good is it: trials on hidden cells, comparison of imputers, choice of likelihoods, diagnosis of balance.
+
+Tables and settings come in, records with numbers and verdicts go out. Pages and terminals are not known here.
+"""
+
+from evenly.evaluation.balance import Diagnosis, diagnose
+from evenly.evaluation.choosing import LikelihoodChoice, choose_likelihoods
+from evenly.evaluation.trials import Trial, compare_imputers, try_imputer
+
+__all__ = [
+    "Diagnosis",
+    "LikelihoodChoice",
+    "Trial",
+    "choose_likelihoods",
+    "compare_imputers",
+    "diagnose",
+    "try_imputer",
+]

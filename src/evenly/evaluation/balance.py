@@ -18,18 +18,24 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils import check_random_state
 
-from evenly._support.errors import EvenlyWarning, TableError, require
+from evenly._support import EvenlyWarning, TableError, require
 from evenly.evaluation.diagnosis import SCALINGS, ColumnBalance, Diagnosis, ShortTraining, give_verdict
-from evenly.likelihoods.families import LIKELIHOODS, Likelihood
-from evenly.metrics.errors import baseline_errors, clearly_better, column_errors, mean_or_mode
-from evenly.scaling.methods import FittedScale, Outcome, Scaling, fit_scale, get_method
-from evenly.scaling.scaler import FittedColumn, LipschitzScaler
-from evenly.scaling.statistics import ColumnStatistics
-from evenly.scaling.tricks import Feature, feature_statistics, features_of
-from evenly.tables.cells import coded
-from evenly.tables.frames import Floats, Table, build_table, open_table
-from evenly.tables.profile import Value
-from evenly.tables.schema import Column, Schema
+from evenly.likelihoods import LIKELIHOODS, Likelihood
+from evenly.metrics import baseline_errors, clearly_better, column_errors, mean_or_mode
+from evenly.scaling import (
+    ColumnStatistics,
+    Feature,
+    FittedColumn,
+    FittedScale,
+    LipschitzScaler,
+    Outcome,
+    Scaling,
+    feature_statistics,
+    features_of,
+    fit_scale,
+    get_method,
+)
+from evenly.tables import Column, Floats, Schema, Table, Value, build_table, coded, open_table
 
 __all__ = ["SCALINGS", "ColumnBalance", "Diagnosis", "ShortTraining", "diagnose"]
 
@@ -245,7 +251,7 @@ def _log_loudness(features: Sequence[Feature], fits: Sequence[FittedScale], log_
 def _check_training(methods: Sequence[str], rate: Any, settings: Mapping[str, Any]) -> float:
     """Refuse settings before any long work; returns the learning rate."""
     require("jax", "models")
-    from evenly.imputation.imputer import Imputer
+    from evenly.imputation import Imputer
     from evenly.models import MODELS
 
     if settings["model"] not in MODELS:
@@ -329,7 +335,7 @@ def short_epochs(n_rows: int, batch_size: int) -> int:
 
 def _train(shown: Coded, method: str, settings: dict[str, Any]) -> ShortTraining:
     """Train on the visible cells, and score the hidden ones."""
-    from evenly.imputation.imputer import Imputer
+    from evenly.imputation import Imputer
 
     n_rows = len(shown.truth)
     size = BATCH if n_rows >= FEW_ROWS else SMALL_BATCH

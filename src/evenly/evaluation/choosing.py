@@ -12,13 +12,10 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils import check_random_state
 
-from evenly.likelihoods.families import get_likelihood
-from evenly.metrics.errors import clearly_better
-from evenly.scaling.statistics import choose_pivot, prepare, take_moments
-from evenly.tables.cells import encode
-from evenly.tables.frames import Floats, open_table
-from evenly.tables.profile import Value, look
-from evenly.tables.schema import Column, Schema, infer_column, make_rules
+from evenly.likelihoods import get_likelihood
+from evenly.metrics import clearly_better
+from evenly.scaling import choose_pivot, prepare, take_moments
+from evenly.tables import Column, Floats, Schema, Value, encode, infer_column, look, make_rules, open_table
 
 ABOVE_ZERO = ("gamma", "inverse-gamma", "inverse-gaussian", "exponential", "rayleigh")
 CANDIDATES = {

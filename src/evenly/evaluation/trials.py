@@ -13,14 +13,11 @@ import numpy.typing as npt
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from evenly._support.errors import EvenlyWarning, TableError
-from evenly.imputation.ensemble import hold_out
-from evenly.imputation.imputer import Imputer
-from evenly.metrics.errors import baseline_errors, column_errors
-from evenly.scaling.scaler import LipschitzScaler
-from evenly.tables.cells import coded, decode
-from evenly.tables.frames import Floats, Table, build_table, open_table
-from evenly.tables.schema import Column, Schema
+from evenly._support import EvenlyWarning, TableError
+from evenly.imputation import Imputer, hold_out
+from evenly.metrics import baseline_errors, column_errors
+from evenly.scaling import LipschitzScaler
+from evenly.tables import Column, Floats, Schema, Table, build_table, coded, decode, open_table
 
 Flags = npt.NDArray[np.bool_]
 

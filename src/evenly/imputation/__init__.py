@@ -1,1 +1,12 @@
-"""The imputer, from the encoded table to the filled one."""
+"""The imputer: a table with missing cells comes in, a complete one and the distribution of every cell go out.
+
+Encoding, predictive distributions, the Gaussian and the neighbour expert, calibration, the ensemble. JAX is behind the
+models' face; who evaluates, reports or prints is not known here.
+"""
+
+from evenly.imputation.encoding import arrange, describe, lay_out
+from evenly.imputation.ensemble import hold_out
+from evenly.imputation.imputer import Imputer
+from evenly.imputation.pooling import pool
+
+__all__ = ["Imputer", "arrange", "describe", "hold_out", "lay_out", "pool"]

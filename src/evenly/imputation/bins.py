@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from evenly.tables.frames import Floats
+from evenly.tables import Floats
 
 N_QUANTILES = 32
 """Bins of equal shares of the cells."""

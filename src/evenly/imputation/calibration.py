@@ -24,9 +24,9 @@ from evenly.imputation.encoding import (
 )
 from evenly.imputation.gaussian import Usual
 from evenly.imputation.neighbours import BELIEFS, Belief, Twins, weigh
-from evenly.metrics.errors import clearly_better
-from evenly.scaling.scaler import FittedColumn
-from evenly.tables.frames import Floats
+from evenly.metrics import clearly_better
+from evenly.scaling import FittedColumn
+from evenly.tables import Floats
 
 Flags = npt.NDArray[np.bool_]
 

@@ -15,16 +15,21 @@ import numpy.typing as npt
 
 from evenly.imputation.bins import Bins, make_bins
 from evenly.imputation.neighbours import Belief, Twins, weigh
-from evenly.likelihoods.families import LOG_NORMAL, NORMAL, UNIT_NORMAL, Likelihood, get_likelihood
-from evenly.models.layout import Data, Layout
-from evenly.scaling.methods import Outcome, Scaling
-from evenly.scaling.recover import draw_column, estimate_column, mix_numbers, quantile_column
-from evenly.scaling.scaler import FittedColumn
-from evenly.scaling.smoothness import scaled_smoothness
-from evenly.scaling.statistics import prepare
-from evenly.scaling.tricks import Feature
-from evenly.tables.frames import Floats
-from evenly.tables.schema import Column
+from evenly.likelihoods import LOG_NORMAL, NORMAL, UNIT_NORMAL, Likelihood, get_likelihood
+from evenly.models import Data, Layout
+from evenly.scaling import (
+    Feature,
+    FittedColumn,
+    Outcome,
+    Scaling,
+    draw_column,
+    estimate_column,
+    mix_numbers,
+    prepare,
+    quantile_column,
+    scaled_smoothness,
+)
+from evenly.tables import Column, Floats
 
 FARTHEST = 1e3
 """Standardized inputs are cut here: n rows hold none beyond sqrt(n), so that only strange new rows are touched."""

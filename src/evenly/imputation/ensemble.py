@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from evenly._support.errors import EvenlyWarning, require
+from evenly._support import EvenlyWarning, require
 from evenly.imputation.calibration import FARTHEST_LOSS, FEWEST, believe, lean_all, settle
 from evenly.imputation.encoding import Part
 from evenly.imputation.gaussian import (
@@ -32,11 +32,10 @@ from evenly.imputation.gaussian import (
     speak,
 )
 from evenly.imputation.neighbours import Memory, Twins, find_twins, remember
-from evenly.likelihoods.families import UNIT_NORMAL
-from evenly.models.base import Fitted, History, Info, Model, Stream, Watched
-from evenly.models.layout import Data, Layout
-from evenly.scaling.scaler import FittedColumn
-from evenly.tables.frames import Floats
+from evenly.likelihoods import UNIT_NORMAL
+from evenly.models import Data, Fitted, History, Info, Layout, Model, Stream, Watched
+from evenly.scaling import FittedColumn
+from evenly.tables import Floats
 
 Flags = npt.NDArray[np.bool_]
 Feeding = Callable[[int, Flags | None], AbstractContextManager[Stream]]

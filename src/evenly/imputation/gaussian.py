@@ -17,8 +17,8 @@ from scipy.special import ndtr, ndtri
 
 from evenly.imputation.bins import Bins
 from evenly.imputation.encoding import FARTHEST_TARGET, Part, encoder_inputs, standardize
-from evenly.scaling.scaler import FittedColumn
-from evenly.tables.frames import Floats
+from evenly.scaling import FittedColumn
+from evenly.tables import Floats
 
 Usual = dict[str, Any]
 

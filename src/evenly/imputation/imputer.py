@@ -19,8 +19,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._set_output import _get_output_config  # the only way to learn what set_output asked for
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
-from evenly._support.errors import EvenlyWarning, TableError, require
-from evenly._support.files import read_tensors, readable, saved_path, write_tensors
+from evenly._support import EvenlyWarning, TableError, read_tensors, readable, require, saved_path, write_tensors
 from evenly._version import __version__
 from evenly.imputation.encoding import (
     Part,
@@ -40,21 +39,35 @@ from evenly.imputation.ensemble import chunk_size, chunks, count_held, learn, mo
 from evenly.imputation.gaussian import Joint, Usual, place_cells, speak
 from evenly.imputation.neighbours import Memory, Twins, find_twins
 from evenly.imputation.streaming import Feed, open_source
-from evenly.io.formats import write_parts
-from evenly.io.parquet import open_parquet
-from evenly.likelihoods.families import NORMAL, Likelihood
-from evenly.metrics.errors import log_likelihood
-from evenly.models import MODELS
-from evenly.models.base import Info, Model, flatten, unflatten
-from evenly.models.budget import auto_batch_size, auto_epochs, auto_networks
-from evenly.models.layout import Layout
-from evenly.scaling.methods import get_method
-from evenly.scaling.scaler import FittedColumn, LipschitzScaler, check_width, left_out, pass_through, plain_settings
-from evenly.tables.cells import cells_among, decode
-from evenly.tables.frames import Floats, Table, TableColumn, as_column, build_table, fill_cells, open_table, select
-from evenly.tables.lazy import open_lazy
-from evenly.tables.profile import Value
-from evenly.tables.schema import Schema, pick
+from evenly.io import open_parquet, write_parts
+from evenly.likelihoods import NORMAL, Likelihood
+from evenly.metrics import log_likelihood
+from evenly.models import MODELS, Info, Layout, Model, auto_batch_size, auto_epochs, auto_networks, flatten, unflatten
+from evenly.scaling import (
+    FittedColumn,
+    LipschitzScaler,
+    check_width,
+    get_method,
+    left_out,
+    pass_through,
+    plain_settings,
+)
+from evenly.tables import (
+    Floats,
+    Schema,
+    Table,
+    TableColumn,
+    Value,
+    as_column,
+    build_table,
+    cells_among,
+    decode,
+    fill_cells,
+    open_lazy,
+    open_table,
+    pick,
+    select,
+)
 
 Auto = Literal["auto"]
 Flags = npt.NDArray[np.bool_]

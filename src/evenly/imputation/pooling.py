@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import stats
 
-from evenly._support.errors import EvenlyWarning, TableError
+from evenly._support import EvenlyWarning, TableError
 
 Floats = npt.NDArray[np.float64]
 

@@ -17,11 +17,10 @@ import numpy as np
 import numpy.typing as npt
 
 from evenly.imputation.encoding import Part, arrange
-from evenly.io.parquet import Parquet, Piece, open_parquet
-from evenly.models.base import Stream
-from evenly.models.layout import Data, Layout
-from evenly.scaling.scaler import FittedColumn
-from evenly.tables.frames import Floats, TableColumn, as_column, open_table
+from evenly.io import Parquet, Piece, open_parquet
+from evenly.models import Data, Layout, Stream
+from evenly.scaling import FittedColumn
+from evenly.tables import Floats, TableColumn, as_column, open_table
 
 Flags = npt.NDArray[np.bool_]
 Item = TypeVar("Item")

@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from evenly._support.errors import EvenlyWarning, TableError, require
+from evenly._support import EvenlyWarning, TableError, require
+from evenly.tables import NUMBER
 
 DELIMITERS = (",", ";", "\t", "|")
 HEAD = 1 << 16
@@ -28,8 +29,6 @@ _MARKS = (
 )
 _CONTROL = bytes({*range(32)} - set(b"\t\n\v\f\r\x1a"))
 _INTEGER = r"^[+-]?(?:0|[1-9][0-9]*)$"
-NUMBER = r"^[+-]?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?$"
-"""A number in ASCII, without leading zeros; Polars' regular expressions look neither ahead nor back."""
 _INFINITE = r"^(?i)[+-]?inf(?:inity)?$"
 _NAN = r"^(?i)[+-]?nan$"
 _COMMA_NUMBER = r"^[+-]?(?:0|[1-9][0-9]*|[1-9][0-9]{0,2}(?:\.[0-9]{3})+)(?:,[0-9]+)?(?:[eE][+-]?[0-9]+)?$"

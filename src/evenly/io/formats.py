@@ -20,8 +20,7 @@ from itertools import chain
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
-from evenly._support.errors import EvenlyWarning, TableError, require
-from evenly._support.files import replacing
+from evenly._support import EvenlyWarning, TableError, replacing, require
 from evenly.io.delimited import as_utf8, read_delimited
 
 if TYPE_CHECKING:

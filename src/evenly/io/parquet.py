@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from evenly._support.errors import TableError, require
+from evenly._support import TableError, require
 from evenly.io.sources import check_alike, clear_file, count_rows, find_files, is_many, is_parquet, scan
-from evenly.tables.frames import refuse_duplicates
+from evenly.tables import refuse_duplicates
 
 MOST_IN_MEMORY = 500_000
 """Rows up to which a table is simply read: of a hundred columns, in double precision, 400 MB."""

@@ -16,7 +16,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from evenly._support.errors import TableError, require
+from evenly._support import TableError, require
 
 EXTENSIONS = (".parquet", ".pq")
 DUCKDB_MEMORY = "512MB"

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from evenly._support.errors import EvenlyError, require
+from evenly._support import EvenlyError, require
 
 Array = Any
 """A NumPy array, a JAX array or a PyTorch tensor; where a docstring says so, a Narwhals expression."""

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from scipy.interpolate import CubicHermiteSpline
 from scipy.optimize import minimize_scalar
 
-from evenly._support.errors import TableError, require
+from evenly._support import TableError, require
 from evenly.likelihoods.arrays import Array, namespace, to_numpy
 from evenly.likelihoods.families import INF, Likelihood, Pivot, Support
 

@@ -16,7 +16,7 @@ from typing import Any, ClassVar, NamedTuple, final
 
 import numpy as np
 
-from evenly._support.errors import TableError
+from evenly._support import TableError
 from evenly.likelihoods.arrays import Array, Namespace, namespace
 
 HALF_LOG_2PI = 0.5 * math.log(2.0 * math.pi)

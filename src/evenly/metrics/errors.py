@@ -13,15 +13,26 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from evenly._support.errors import TableError
-from evenly.likelihoods.arrays import Array, to_numpy
-from evenly.likelihoods.families import Bernoulli, Categorical, Likelihood, Poisson
-from evenly.scaling.statistics import prepare
-from evenly.scaling.tricks import LEAST_RATE
-from evenly.tables.cells import column_likelihood, encode
-from evenly.tables.frames import Floats, Table, TableColumn, build_table, open_table, select
-from evenly.tables.profile import look
-from evenly.tables.schema import Column, Schema, check_settings, complete, infer_column, pick
+from evenly._support import TableError
+from evenly.likelihoods import Array, Bernoulli, Categorical, Likelihood, Poisson, to_numpy
+from evenly.scaling import LEAST_RATE, prepare
+from evenly.tables import (
+    Column,
+    Floats,
+    Schema,
+    Table,
+    TableColumn,
+    build_table,
+    check_settings,
+    column_likelihood,
+    complete,
+    encode,
+    infer_column,
+    look,
+    open_table,
+    pick,
+    select,
+)
 
 Bools = npt.NDArray[np.bool_]
 

@@ -1,38 +1,28 @@
-"""The models, by name; each is imported when it is asked for, and JAX with it."""
+"""The models by name: arrays of features and a mask come in, natural parameters of every cell go out.
 
-from __future__ import annotations
+What a model is, what it can do and how its arrays are laid out is known without JAX; the models themselves are imported
+when they are asked for. Tables, scales and methods are not known here.
+"""
 
-from collections.abc import Iterator, Mapping
-from importlib import import_module
-from typing import ClassVar
+from evenly.models.base import Fitted, History, Info, Model, Stream, Watched, flatten, unflatten
+from evenly.models.budget import auto_batch_size, auto_epochs, auto_networks
+from evenly.models.layout import Data, Layout
+from evenly.models.registry import MODELS, PAPERS
 
-from evenly.models.base import Model
-
-
-class _Registry(Mapping[str, type[Model]]):
-    """Names and classes, as a dictionary has them; which names there are is known without importing any."""
-
-    _classes: ClassVar = {
-        "mixture": "Mixture",
-        "factorization": "Factorization",
-        "vae": "VAE",
-        "masked": "Masked",
-        "marginal": "Marginal",
-    }
-
-    def __getitem__(self, name: str) -> type[Model]:
-        own = self._classes[name]
-        found: type[Model] = getattr(import_module(f"evenly.models.{name}"), own)
-        return found
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._classes)
-
-    def __len__(self) -> int:
-        return len(self._classes)
-
-
-MODELS: Mapping[str, type[Model]] = _Registry()
-"""The paper's three models, one that learns to predict cells from the others, and one that knows each column alone."""
-PAPERS = ("mixture", "factorization", "vae")
-"""The names of the paper's models."""
+__all__ = [
+    "MODELS",
+    "PAPERS",
+    "Data",
+    "Fitted",
+    "History",
+    "Info",
+    "Layout",
+    "Model",
+    "Stream",
+    "Watched",
+    "auto_batch_size",
+    "auto_epochs",
+    "auto_networks",
+    "flatten",
+    "unflatten",
+]

@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 import optax
 
-from evenly._support.errors import EvenlyWarning
+from evenly._support import EvenlyWarning
 from evenly.models.base import Fitted, History, Info, Model
 from evenly.models.cache import keep_compiled
 from evenly.models.layout import LEAST_ROWS, MANY_ROWS, Data, Layout, size_class

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import optax
 
-from evenly.likelihoods.families import Likelihood
+from evenly.likelihoods import Likelihood
 from evenly.models.bbvi import Start, Terms, Trained, draw_parameters, normal_kl, padded
 from evenly.models.layout import Data, Layout, constrain
 from evenly.models.wiring import Wiring, wire

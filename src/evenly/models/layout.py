@@ -16,8 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from evenly.likelihoods.arrays import namespace
-from evenly.likelihoods.families import BERNOULLI, UNIT_NORMAL, Likelihood
+from evenly.likelihoods import BERNOULLI, UNIT_NORMAL, Likelihood, namespace
 
 Array = Any
 """A NumPy array, or inside of a compiled program a JAX one."""

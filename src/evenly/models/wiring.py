@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from evenly.likelihoods.families import Likelihood
+from evenly.likelihoods import Likelihood
 from evenly.models.layout import BLOCK, Layout, constrain
 
 NONE = -1e30

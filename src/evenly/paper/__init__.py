@@ -1,1 +1,4 @@
-"""The paper's experiments, end to end: its data sets, the sweep over them, its tables and figures."""
+"""The paper's experiments end to end: data sets, the grid of runs, records, tables and figures.
+
+Folders of data come in; records, tables and pictures go out.
+"""

@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from evenly._support.errors import TableError
-from evenly.metrics.errors import PROTOCOLS, mean_errors
-from evenly.scaling.methods import METHODS
-from evenly.tables.schema import Column
+from evenly._support import TableError
+from evenly.metrics import PROTOCOLS, mean_errors
+from evenly.scaling import METHODS
+from evenly.tables import Column
 
 Record = Mapping[str, Any]
 Key = tuple[str, str, str, str]

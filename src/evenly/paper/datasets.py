@@ -13,8 +13,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from evenly._support.errors import TableError, require
-from evenly._support.files import write_text
+from evenly._support import TableError, require, write_text
 from evenly.paper.originals import (
     ORIGINS,
     TOP_CODE,
@@ -25,8 +24,7 @@ from evenly.paper.originals import (
     lines_of,
     numbers_of,
 )
-from evenly.tables.frames import Floats, build_table
-from evenly.tables.schema import CLASS_KINDS, Kind, Schema, infer_schema
+from evenly.tables import CLASS_KINDS, Floats, Kind, Schema, build_table, infer_schema
 
 Booleans = npt.NDArray[np.bool_]
 Name = Literal["adult", "breast", "credit", "letter", "spam", "wine"]

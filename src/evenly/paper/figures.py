@@ -11,10 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from evenly._support.errors import TableError, require
-from evenly._support.files import write_bytes
-from evenly.likelihoods.families import GAMMA
-from evenly.metrics.errors import GROUPS, PROTOCOLS
+from evenly._support import TableError, require, write_bytes
+from evenly.likelihoods import GAMMA
+from evenly.metrics import GROUPS, PROTOCOLS
 from evenly.paper.agreement import comparable
 from evenly.paper.grid import MODELS
 from evenly.paper.measures import (
@@ -36,8 +35,8 @@ from evenly.paper.measures import (
     values_of,
     variation,
 )
-from evenly.scaling.smoothness import scaled_smoothness, smoothness_by_parameter
-from evenly.tables.frames import Floats
+from evenly.scaling import scaled_smoothness, smoothness_by_parameter
+from evenly.tables import Floats
 
 COLORS = {
     "std-none": "#e69f00",

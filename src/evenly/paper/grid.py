@@ -8,11 +8,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from evenly._support.errors import TableError
-from evenly.models.budget import auto_epochs
+from evenly._support import TableError
+from evenly.models import auto_epochs
 from evenly.paper.datasets import N_ROWS, PERCENTS, kinds_of, n_masks
 from evenly.paper.records import Run
-from evenly.scaling.methods import METHODS
+from evenly.scaling import METHODS
 
 
 class Known(NamedTuple):

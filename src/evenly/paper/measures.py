@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from evenly.metrics.errors import GROUPS, ratio_to_baseline
+from evenly.metrics import GROUPS, ratio_to_baseline
 from evenly.paper.datasets import NAMES
 from evenly.paper.grid import MODELS
-from evenly.scaling.methods import METHODS
-from evenly.tables.frames import Floats
+from evenly.scaling import METHODS
+from evenly.tables import Floats
 
 Record = Mapping[str, Any]
 

@@ -12,9 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from evenly._support.errors import TableError, require
-from evenly.tables.frames import Floats
-from evenly.tables.schema import Kind
+from evenly._support import TableError, require
+from evenly.tables import Floats, Kind
 
 UCI = "https://archive.ics.uci.edu/ml/machine-learning-databases"
 TOP_CODE = 99999

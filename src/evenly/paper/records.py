@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from evenly._support.errors import EvenlyWarning, TableError
-from evenly._support.files import write_text
+from evenly._support import EvenlyWarning, TableError, write_text
 from evenly.paper.datasets import N_ROWS
 
 REVISION = 1

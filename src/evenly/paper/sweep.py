@@ -17,17 +17,14 @@ from typing import Any
 
 import numpy as np
 
-from evenly._support.errors import EvenlyError, TableError, require
-from evenly._support.files import write_text
+from evenly._support import EvenlyError, TableError, require, write_text
 from evenly._version import __version__
-from evenly.imputation.imputer import Imputer
-from evenly.metrics.errors import baseline_errors, column_errors, log_likelihood
+from evenly.imputation import Imputer
+from evenly.metrics import baseline_errors, column_errors, log_likelihood
 from evenly.paper.datasets import DataSet, as_table, hidden_mask, load, schema
 from evenly.paper.records import Run, has_failed, heading, is_recorded, to_text
-from evenly.scaling.recover import draw_column
-from evenly.tables.cells import encode
-from evenly.tables.frames import Floats, open_table
-from evenly.tables.schema import Column
+from evenly.scaling import draw_column
+from evenly.tables import Column, Floats, encode, open_table
 
 N_POINTS = 10
 """Points of a training at which the history is recorded."""

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from evenly._support.errors import TableError
+from evenly._support import TableError
 from evenly.paper.agreement import (
     FLAWED,
     MEAN_OR_MODE,

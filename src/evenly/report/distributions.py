@@ -7,10 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from evenly._support.errors import TableError
-from evenly.tables.cells import cells_among, encode
-from evenly.tables.frames import Floats, TableColumn, open_table
-from evenly.tables.schema import Column, Schema
+from evenly._support import TableError
+from evenly.tables import Column, Floats, Schema, TableColumn, cells_among, encode, open_table
 
 MOST_BINS = 40
 MOST_CLASSES_SHOWN = 20

@@ -11,7 +11,7 @@ from typing import Any
 
 from evenly._version import __version__
 from evenly.report.distributions import Distribution, distributions
-from evenly.tables.schema import Schema, infer_schema
+from evenly.tables import Schema, infer_schema
 
 MOST_POINTS = 80
 """Points of a learning curve: more cannot be seen."""

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from evenly._support.errors import require
+from evenly._support import require
 
 BEFORE, AFTER = "#b45f06", "#0b5394"
 """An orange and a blue that differ in lightness too: readable without colour vision."""

@@ -1,1 +1,83 @@
-"""Statistics, tricks, smoothness, scales, and back to the table's units."""
+"""Lipschitz standardization: a table comes in, scaled features go out, and natural parameters of these come back as
+parameters in the table's units.
+
+Statistics, tricks, smoothness and the scale solver; `LipschitzScaler` is their face. Models are not known here.
+"""
+
+from evenly.scaling.methods import METHODS, FittedScale, Outcome, Scaling, fit_scale, get_method
+from evenly.scaling.recover import draw_column, estimate_column, mix_numbers, quantile_column
+from evenly.scaling.scaler import FittedColumn, LipschitzScaler, check_width, left_out, pass_through, plain_settings
+from evenly.scaling.smoothness import ball_smoothness, scaled_smoothness, smoothness_at, smoothness_by_parameter
+from evenly.scaling.statistics import (
+    ColumnStatistics,
+    Request,
+    choose_pivot,
+    counted_quartiles,
+    finite,
+    measure_counted,
+    measure_expressions,
+    measure_values,
+    prepare,
+    prepared_cells,
+    read_measures,
+    take_moments,
+)
+from evenly.scaling.tricks import (
+    LEAST_RATE,
+    NOISE_A,
+    NOISE_B,
+    OFFSET,
+    Feature,
+    check_key,
+    feature_statistics,
+    features_of,
+    noise_steps,
+    undo_binary,
+    undo_count,
+)
+
+__all__ = [
+    "LEAST_RATE",
+    "METHODS",
+    "NOISE_A",
+    "NOISE_B",
+    "OFFSET",
+    "ColumnStatistics",
+    "Feature",
+    "FittedColumn",
+    "FittedScale",
+    "LipschitzScaler",
+    "Outcome",
+    "Request",
+    "Scaling",
+    "ball_smoothness",
+    "check_key",
+    "check_width",
+    "choose_pivot",
+    "counted_quartiles",
+    "draw_column",
+    "estimate_column",
+    "feature_statistics",
+    "features_of",
+    "finite",
+    "fit_scale",
+    "get_method",
+    "left_out",
+    "measure_counted",
+    "measure_expressions",
+    "measure_values",
+    "mix_numbers",
+    "noise_steps",
+    "pass_through",
+    "plain_settings",
+    "prepare",
+    "prepared_cells",
+    "quantile_column",
+    "read_measures",
+    "scaled_smoothness",
+    "smoothness_at",
+    "smoothness_by_parameter",
+    "take_moments",
+    "undo_binary",
+    "undo_count",
+]

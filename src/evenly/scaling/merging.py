@@ -11,14 +11,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from evenly._support.errors import TableError
-from evenly.likelihoods.families import Likelihood
+from evenly._support import TableError
+from evenly.likelihoods import Likelihood
 from evenly.scaling.statistics import ColumnStatistics, measure_counted
-from evenly.tables.cells import check_values, encode_growing
-from evenly.tables.frames import Stored, TableColumn
-from evenly.tables.lazy import LazyColumn
-from evenly.tables.profile import Value, look
-from evenly.tables.schema import Column, Rule
+from evenly.tables import Column, LazyColumn, Rule, Stored, TableColumn, Value, check_values, encode_growing, look
 
 
 class Part(NamedTuple):

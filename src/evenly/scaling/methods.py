@@ -10,12 +10,11 @@ from typing import Literal, NamedTuple
 import numpy as np
 from scipy.optimize import brentq, minimize_scalar
 
-from evenly._support.errors import TableError
-from evenly.likelihoods.arrays import Array, to_numpy
-from evenly.likelihoods.families import Likelihood
+from evenly._support import TableError
+from evenly.likelihoods import Array, Likelihood, to_numpy
 from evenly.scaling.smoothness import Bound, log_scaled_smoothness, scaled_smoothness
 from evenly.scaling.tricks import FeatureStatistics, Trick
-from evenly.tables.frames import Floats
+from evenly.tables import Floats
 
 Scaling = Literal["std", "max", "iqr", "lip"]
 

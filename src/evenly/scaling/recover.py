@@ -6,11 +6,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from evenly.likelihoods.arrays import Array, namespace
-from evenly.likelihoods.families import GAMMA, LIKELIHOODS, LOG_NORMAL, NORMAL, STANDARD, Likelihood
+from evenly.likelihoods import GAMMA, LIKELIHOODS, LOG_NORMAL, NORMAL, STANDARD, Array, Likelihood, namespace
 from evenly.scaling.tricks import Feature, undo_binary, undo_classes, undo_count
-from evenly.tables.frames import Floats
-from evenly.tables.schema import Column
+from evenly.tables import Column, Floats
 
 
 def recover_column(

@@ -19,13 +19,10 @@ from sklearn.utils import check_random_state
 from sklearn.utils._set_output import _get_output_config  # the only way to learn what set_output asked for
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
-from evenly._support.errors import EvenlyWarning, TableError
-from evenly._support.files import read_json, readable, saved_path, write_json
+from evenly._support import EvenlyWarning, TableError, read_json, readable, saved_path, write_json
 from evenly._version import __version__
-from evenly.engines.expressions import check_key, scale_lazily
-from evenly.engines.queries import measure_lazily
-from evenly.likelihoods.arrays import Array
-from evenly.likelihoods.families import LIKELIHOODS, Likelihood
+from evenly.likelihoods import LIKELIHOODS, Array, Likelihood
+from evenly.scaling.lazily import lazy_scaling
 from evenly.scaling.merging import Part, merge_parts
 from evenly.scaling.methods import FittedScale, Outcome, fit_scale, get_method
 from evenly.scaling.recover import recover_column
@@ -38,22 +35,33 @@ from evenly.scaling.statistics import (
     measure_values,
     prepare,
 )
-from evenly.scaling.tricks import Feature, feature_statistics, feature_values, features_of, undo_values
-from evenly.tables.cells import check_values, column_likelihood, decode, encode, encode_counts, encode_growing
-from evenly.tables.frames import (
+from evenly.scaling.tricks import Feature, check_key, feature_statistics, feature_values, features_of, undo_values
+from evenly.tables import (
+    Column,
+    Facts,
     Floats,
+    LazyTable,
+    Rule,
+    Schema,
     Stored,
     Table,
     TableColumn,
+    Value,
     build_table,
+    check_values,
+    column_likelihood,
+    decode,
+    encode,
+    encode_counts,
+    encode_growing,
+    look,
+    make_rules,
     map_columns,
+    open_lazy,
     open_table,
     restore_column,
     select,
 )
-from evenly.tables.lazy import LazyTable, open_lazy
-from evenly.tables.profile import Facts, Value, look
-from evenly.tables.schema import Column, Rule, Schema, make_rules
 
 SUMMARY_COLUMNS = (
     "column",
@@ -220,7 +228,7 @@ class LipschitzScaler(TransformerMixin, BaseEstimator):  # type: ignore[misc]  #
         """Infer the schema and take the statistics on the table's own engine, then settle the scales."""
         quartiles = get_method(self.method).scaling == "iqr"
         columns, inferred, statistics = zip(
-            *measure_lazily(table, self._rules(table), self._family, quartiles=quartiles), strict=True
+            *lazy_scaling().measure_lazily(table, self._rules(table), self._family, quartiles=quartiles), strict=True
         )
         self._remember(table, columns, inferred)
         self._statistics: list[ColumnStatistics] = list(statistics)
@@ -593,7 +601,9 @@ class LipschitzScaler(TransformerMixin, BaseEstimator):  # type: ignore[misc]  #
         extra = [label for label in extra if label != key]
         if extra:
             warnings.warn(left_out(extra), EvenlyWarning, stacklevel=3)
-        return scale_lazily(table, cells, self.columns_, list(self.get_feature_names_out()), self.seed_, key)
+        return lazy_scaling().scale_lazily(
+            table, cells, self.columns_, list(self.get_feature_names_out()), self.seed_, key
+        )
 
     def inverse_transform(self, X: Any) -> Any:
         """Return the original columns, with their types and classes, from scaled features."""

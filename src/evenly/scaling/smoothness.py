@@ -13,10 +13,9 @@ from typing import Literal
 import numpy as np
 from scipy.optimize import minimize
 
-from evenly._support.errors import TableError
-from evenly.likelihoods.arrays import Array, to_numpy
-from evenly.likelihoods.families import Likelihood
-from evenly.tables.frames import Floats
+from evenly._support import TableError
+from evenly.likelihoods import Array, Likelihood, to_numpy
+from evenly.tables import Floats
 
 Bound = Literal["exact", "paper"]
 

@@ -14,10 +14,8 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 
-from evenly.likelihoods.families import LOG_NORMAL, NORMAL, Likelihood, Pivot
-from evenly.tables.frames import BLOCK, Floats, blocks
-from evenly.tables.profile import between, read_number
-from evenly.tables.schema import Column
+from evenly.likelihoods import LOG_NORMAL, NORMAL, Likelihood, Pivot
+from evenly.tables import BLOCK, Column, Floats, between, blocks, read_number
 
 FAR_LARGER = 1e100
 """The ratio of two units beyond which the smaller one cannot tell squares of the larger: 1e154 squared overflows."""

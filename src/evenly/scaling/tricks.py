@@ -18,11 +18,10 @@ import numpy.typing as npt
 from numpy.polynomial.chebyshev import cheb2poly, chebfit, chebpts1
 from scipy.special import betainccinv, betaincinv, roots_jacobi
 
-from evenly.likelihoods.arrays import Array, namespace
-from evenly.likelihoods.families import BERNOULLI, GAMMA, Likelihood, Pivot
+from evenly._support import TableError
+from evenly.likelihoods import BERNOULLI, GAMMA, Array, Likelihood, Pivot, namespace
 from evenly.scaling.statistics import ColumnStatistics, Moments, choose_pivot, location_family, take_moments
-from evenly.tables.frames import BLOCK, Floats
-from evenly.tables.schema import Column
+from evenly.tables import BLOCK, Column, Floats
 
 Trick = Literal["none", "bern", "gamma"]
 
@@ -132,6 +131,12 @@ _SPLIT = 0.7
 """Below this level the noise is a polynomial in level^(1/1.1), above in -log(1 - level): the curve's own variables."""
 _DEGREE = 12
 """Of both polynomials: good to 2e-6, as the table of `draw_noise` is."""
+
+
+def check_key(name: str, storage: str) -> None:
+    """Refuse a key that is no whole number."""
+    if storage != "integer":
+        raise TableError(f"a key of {storage}s", "expected whole numbers", "cast it, or choose another", column=name)
 
 
 def noise_steps(seed: int, feature: Feature) -> list[Callable[[Array], Array]]:

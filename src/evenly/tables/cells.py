@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from evenly._support.errors import TableError
-from evenly.likelihoods.families import Likelihood, get_likelihood
+from evenly._support import TableError
+from evenly.likelihoods import Likelihood, get_likelihood
 from evenly.tables.frames import BLOCK, Floats, TableColumn, blocks
 from evenly.tables.profile import MISSING_MARKERS, Facts, read_number
 from evenly.tables.schema import Column, outside

@@ -15,8 +15,8 @@ import narwhals as nw
 import numpy as np
 import numpy.typing as npt
 
-from evenly._support.errors import TableError
-from evenly.io.delimited import NUMBER
+from evenly._support import TableError
+from evenly.tables.patterns import NUMBER
 
 Floats = npt.NDArray[np.float64]
 Storage = Literal["boolean", "integer", "float", "text", "time", "other"]

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from evenly._support.errors import TableError
-from evenly.likelihoods.families import LIKELIHOODS, Likelihood
+from evenly._support import TableError
+from evenly.likelihoods import LIKELIHOODS, Likelihood
 from evenly.tables.cells import check_values, column_likelihood, encode
 from evenly.tables.frames import TableColumn, map_columns, open_table
 from evenly.tables.kinds import NO_DATA

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from evenly._support.errors import TableError
+from evenly._support import TableError
 from evenly.tables.frames import TableColumn
+from evenly.tables.patterns import DATE
 from evenly.tables.profile import Facts, Texts, Value
 
 MOST_CLASSES = 100
@@ -23,9 +24,7 @@ NO_DATA = "no data"
 """The note of a column without an observed cell."""
 
 
-_DATE = re.compile(
-    r"\d{4}[./-]\d{1,2}[./-]\d{1,2}([T ].*)?|\d{1,2}[./-]\d{1,2}[./-]\d{2,4}([T ].*)?|\d{1,2}:\d{2}(:\d{2})?"
-)
+_DATE = re.compile(DATE)
 _IDENTIFIER_NAME = re.compile(r"(^|[_\s-])(?i:id|uuid|guid|key|index|nr|number)$|[a-z]I[dD]$")
 _YEARS = (1500.0, 2200.0)
 """Consecutive whole numbers in this range are years, not identifiers."""
@@ -62,7 +61,7 @@ def _decide_texts(facts: Facts) -> tuple[str, str]:
 
 
 def _summarize(texts: list[str]) -> Texts:
-    all_dates = all(_DATE.fullmatch(text.strip()) for text in texts)
+    all_dates = all(_DATE.match(text) for text in texts)
     mean_length = sum(map(len, texts)) / max(len(texts), 1)
     return Texts(len(texts), all_dates, is_wordy(mean_length, sum(" " in text for text in texts) / max(len(texts), 1)))
 

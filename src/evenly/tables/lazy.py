@@ -21,7 +21,7 @@ from narwhals.dependencies import (
     is_pyspark_dataframe,
 )
 
-from evenly._support.errors import TableError, require
+from evenly._support import TableError, require
 from evenly.tables.frames import Storage, TableColumn, dtype_storage, refuse_duplicates
 
 _LAZY = (

@@ -9,15 +9,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from evenly._support.errors import TableError
+from evenly._support import TableError
 from evenly.tables.frames import Floats, TableColumn, blocks
+from evenly.tables.patterns import SPACED_NUMBER
 
 Value = bool | int | float | str
 
 MISSING_MARKERS = ("", "?", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NULL", "null", "<NA>")
 """Texts that are read as missing cells without being declared. `None` and `-` are not: they are real classes too."""
 
-_NUMBER = re.compile(r"[+-]?(0|[1-9]\d*|(?=\.))(\.\d*)?([eE][+-]?\d+)?")
+_SPACED_NUMBER = re.compile(SPACED_NUMBER)
 
 
 class Asked(NamedTuple):
@@ -139,7 +140,7 @@ def _numbers_of(values: Iterable[Any]) -> list[float] | None:
 
 def read_number(value: Any) -> float | None:
     """Return the number that a cell is or spells; a text with a leading zero (a postal code) is no number."""
-    if isinstance(value, bool) or (isinstance(value, str) and not _NUMBER.fullmatch(value.strip())):
+    if isinstance(value, bool) or (isinstance(value, str) and not _SPACED_NUMBER.match(value)):
         return None
     try:
         return float(value)

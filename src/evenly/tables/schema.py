@@ -11,9 +11,8 @@ from typing import Any, Literal
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from evenly._support.errors import TableError
-from evenly._support.files import write_text
-from evenly.likelihoods.families import LIKELIHOODS, Likelihood, get_likelihood
+from evenly._support import TableError, write_text
+from evenly.likelihoods import LIKELIHOODS, Likelihood, get_likelihood
 from evenly.tables.frames import TableColumn, open_table
 from evenly.tables.kinds import NO_DATA, decide_kind, find_classes
 from evenly.tables.profile import Facts, Value, look, read_number

@@ -1,0 +1,36 @@
+"""How lazy frames are measured and scaled: by the folder of engines, which knows this one and is found by its name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from typing import Any, Protocol
+
+from evenly.likelihoods import Likelihood
+from evenly.tables import Column, LazyColumn, LazyTable, Rule
+
+
+class LazyScaling(Protocol):
+    """What a scaler asks of the engines."""
+
+    def measure_lazily(
+        self, table: LazyTable, rules: Sequence[Rule], family: Callable[[Column], Likelihood], *, quartiles: bool
+    ) -> Sequence[Any]:
+        """Infer the schema of a lazy frame and take its statistics."""
+
+    def scale_lazily(
+        self,
+        table: LazyTable,
+        columns: Sequence[LazyColumn],
+        fitted: Sequence[Any],
+        names: Sequence[str],
+        seed: int,
+        key: Any,
+    ) -> Any:
+        """Return a lazy frame of the scaled features."""
+
+
+def lazy_scaling() -> LazyScaling:
+    """Return the engines' folder, which is imported when a lazy frame comes."""
+    engines: Any = import_module("evenly.engines")
+    return engines  # type: ignore[no-any-return]  # a module that has these functions

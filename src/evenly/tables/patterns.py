@@ -1,0 +1,18 @@
+"""Regular expressions of cells: what spells a number or a date.
+
+Polars' regular expressions look neither ahead nor back, and engines differ in what a digit is: ASCII alone counts.
+"""
+
+from __future__ import annotations
+
+_NUMBER = r"[+-]?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
+
+NUMBER = f"^{_NUMBER}$"
+"""A number in ASCII, without leading zeros."""
+SPACED_NUMBER = rf"^\s*{_NUMBER}\s*$"
+"""The same, with spaces around it."""
+DATE = (
+    r"^\s*(?:\d{4}[./-]\d{1,2}[./-]\d{1,2}(?:[T ].*)?|\d{1,2}[./-]\d{1,2}[./-]\d{2,4}(?:[T ].*)?"
+    r"|\d{1,2}:\d{2}(?::\d{2})?)\s*$"
+)
+"""A date, with or without a time, or a time of the day."""
