@@ -15,6 +15,15 @@ from evenly.metrics.errors import (
     mean_or_mode,
     ratio_to_baseline,
 )
+from evenly.metrics.masking import (
+    count_held,
+    draw_by_rank,
+    hide_by_rank,
+    hide_keeping_two,
+    hide_share,
+    hold_out,
+    rank,
+)
 
 __all__ = [
     "GROUPS",
@@ -22,9 +31,16 @@ __all__ = [
     "baseline_errors",
     "clearly_better",
     "column_errors",
+    "count_held",
+    "draw_by_rank",
+    "hide_by_rank",
+    "hide_keeping_two",
+    "hide_share",
+    "hold_out",
     "imputation_error",
     "log_likelihood",
     "mean_errors",
     "mean_or_mode",
+    "rank",
     "ratio_to_baseline",
 ]
