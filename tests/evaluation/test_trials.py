@@ -14,7 +14,7 @@ from scipy import stats
 from evenly import Imputer, TableError, compare_imputers, try_imputer
 from evenly.cli import main
 from evenly.evaluation.trials import _interval, encode_table
-from evenly.imputation.ensemble import hold_out
+from evenly.metrics import hold_out
 from evenly.tables.frames import open_table
 
 SEEN = []

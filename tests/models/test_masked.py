@@ -23,10 +23,11 @@ from evenly.imputation.encoding import (
     lay_out,
     recover_part,
 )
-from evenly.imputation.ensemble import hold_out, make_judge
+from evenly.imputation.ensemble import make_judge
 from evenly.imputation.imputer import central_draws, count_draws
 from evenly.likelihoods.families import BERNOULLI, NORMAL, UNIT_NORMAL, get_likelihood
 from evenly.metrics import errors as metrics
+from evenly.metrics import hold_out
 from evenly.models import MODELS, PAPERS, bbvi, fitting
 from evenly.models.layout import Data, Layout
 from evenly.models.masked import Masked, _drop

@@ -14,8 +14,8 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from evenly._support import EvenlyWarning, TableError
-from evenly.imputation import Imputer, hold_out
-from evenly.metrics import baseline_errors, column_errors
+from evenly.imputation import Imputer
+from evenly.metrics import baseline_errors, column_errors, hold_out
 from evenly.scaling import LipschitzScaler
 from evenly.tables import Column, Floats, Schema, Table, build_table, coded, decode, open_table
 

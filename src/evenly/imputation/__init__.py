@@ -5,8 +5,7 @@ models' face; who evaluates, reports or prints is not known here.
 """
 
 from evenly.imputation.encoding import arrange, describe, lay_out
-from evenly.imputation.ensemble import hold_out
 from evenly.imputation.imputer import Imputer
 from evenly.imputation.pooling import pool
 
-__all__ = ["Imputer", "arrange", "describe", "hold_out", "lay_out", "pool"]
+__all__ = ["Imputer", "arrange", "describe", "lay_out", "pool"]

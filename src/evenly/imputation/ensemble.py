@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evenly._support import EvenlyWarning, require
-from evenly.imputation.calibration import FARTHEST_LOSS, FEWEST, believe, lean_all, settle
+from evenly.imputation.calibration import FARTHEST_LOSS, believe, lean_all, settle
 from evenly.imputation.encoding import Part
 from evenly.imputation.gaussian import (
     MOST_FEATURES,
@@ -33,6 +33,7 @@ from evenly.imputation.gaussian import (
 )
 from evenly.imputation.neighbours import Memory, Twins, find_twins, remember
 from evenly.likelihoods import UNIT_NORMAL
+from evenly.metrics import hold_out
 from evenly.models import Data, Fitted, History, Info, Layout, Model, Stream, Watched
 from evenly.scaling import FittedColumn
 from evenly.tables import Floats
@@ -40,10 +41,8 @@ from evenly.tables import Floats
 Flags = npt.NDArray[np.bool_]
 Feeding = Callable[[int, Flags | None], AbstractContextManager[Stream]]
 
-SHARE, SMALL_SHARE, SMALL = 0.05, 0.1, 2_000
-"""The share of a column's observed cells that is held out, and that of a table with few rows."""
-MOST = 2_000
-"""Cells of a column held out at most: their mean error is known to some 2 % then."""
+SMALL = 2_000
+"""A table with fewer rows than this is small."""
 CHUNK, SMALL_CHUNK = 4096, 512
 """Rows that are predicted together, of a table with many rows and of one with few. Always as many, so that a row's
 prediction does not go by the rows around it, and that what is compiled for one table serves the others."""
@@ -318,30 +317,6 @@ def _settle_all(
     for j, one, lean in zip(modelled, held, lean_all(held), strict=True):
         settled[j] = settle(one[0], replace(one[1], lean=lean), *one[2:])
     return settled
-
-
-def count_held(observed: Flags, share: float | None = None) -> npt.NDArray[np.intp]:
-    """Return how many cells of each column are held out: the same number for every network.
-
-    Examples
-    --------
-    >>> count_held(np.ones((150, 2), bool)), count_held(np.ones((9, 1), bool))
-    (array([15, 15]), array([0]))
-    """
-    most = MOST if share is None else len(observed)
-    if share is None:
-        share = SMALL_SHARE if len(observed) < SMALL else SHARE
-    n_observed = observed.sum(0)
-    wanted = np.minimum(np.minimum(most, n_observed - 2), np.rint(share * n_observed).astype(np.intp))
-    return np.where(n_observed >= FEWEST, wanted, 0)
-
-
-def hold_out(observed: Flags, rng: np.random.Generator, *, share: float | None = None) -> Flags:
-    """Choose cells to hold out, a share of each column's observed ones; by default as many as stopping needs."""
-    held = np.zeros(observed.shape, bool)
-    for j, n in enumerate(count_held(observed, share)):
-        held[rng.choice(np.flatnonzero(observed[:, j]), n, replace=False), j] = True
-    return held
 
 
 def chunk_size(n_rows: int) -> int:

@@ -35,13 +35,13 @@ from evenly.imputation.encoding import (
     quantile_part,
     recover_part,
 )
-from evenly.imputation.ensemble import chunk_size, chunks, count_held, learn, modelled_values, remember_table
+from evenly.imputation.ensemble import chunk_size, chunks, learn, modelled_values, remember_table
 from evenly.imputation.gaussian import Joint, Usual, place_cells, speak
 from evenly.imputation.neighbours import Memory, Twins, find_twins
 from evenly.imputation.streaming import Feed, open_source
 from evenly.io import open_parquet, write_parts
 from evenly.likelihoods import NORMAL, Likelihood
-from evenly.metrics import log_likelihood
+from evenly.metrics import count_held, log_likelihood
 from evenly.models import MODELS, Info, Layout, Model, auto_batch_size, auto_epochs, auto_networks, flatten, unflatten
 from evenly.scaling import (
     FittedColumn,
