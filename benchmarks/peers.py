@@ -4,7 +4,7 @@ Run: python benchmarks/peers.py [--data DIR] [--out FILE] [--dataset wine ...] [
 [--percents 10 20] [--mechanism mcar ...]. Every run has a process of its own and is one line of FILE (JSON); what FILE
 has already, made by the same code (`REVISIONS`), is not run again. At the end the ratio of evenly's error to that of
 the best peer on the same cells is printed. All peers get the same cells, and are scored by
-`evenly.metrics.errors.column_errors` on numbers as they come, without rounding.
+`evenly.metrics.column_errors` on numbers as they come, without rounding.
 
 HyperImpute and miceforest take part where they are installed. Besides the paper's data sets there are small tables that
 come with scikit-learn and evenly, so that anyone can run them: --dataset iris cultivars diabetes tumours heart.
@@ -36,7 +36,7 @@ import numpy as np
 import numpy.typing as npt
 
 import evenly
-from evenly.metrics import baseline_errors, column_errors, mean_or_mode
+from evenly.metrics import baseline_errors, column_errors, hide_by_rank, mean_or_mode
 from evenly.paper.datasets import NAMES, DataSet, hidden_mask, load_dataset, schema
 from evenly.tables import CLASS_KINDS, Column
 
@@ -111,16 +111,8 @@ def hide(data: DataSet, percent: int, run: int, mechanism: str) -> Flags:
         return hidden_mask(data, percent, run)
     name = zlib.crc32(data.name.encode())
     rng = np.random.default_rng([run, percent, name, MECHANISMS.index(mechanism)])
-    known = data.known
-    hidden = np.zeros(known.shape, bool)
-    driver = find_driver(data)
-    for j in range(known.shape[1]):
-        if mechanism == "mar" and j == driver:
-            continue
-        rows = np.flatnonzero(known[:, j])
-        by = data.values[rows, driver if mechanism == "mar" else j]
-        hidden[rows[draw_by_rank(rank(by), percent / 100, rng)], j] = True
-    return hidden
+    driver = find_driver(data) if mechanism == "mar" else None
+    return hide_by_rank(data.values, percent / 100, rng, driver=driver)
 
 
 def find_driver(data: DataSet) -> int:
@@ -130,29 +122,6 @@ def find_driver(data: DataSet) -> int:
     """
     numeric = np.array([data.kinds[column] not in CLASS_KINDS for column in data.columns])
     return int(np.argmax(2 * numeric + (numeric & data.known.all(0))))
-
-
-def rank(values: Floats) -> Floats:
-    """Return ranks between 0 and 1 whose mean is 1/2; equal values share one, and missing ones are in the middle."""
-    ranks = np.full(len(values), 0.5)
-    there = ~np.isnan(values)
-    # Equal values share a rank, or the order of the rows would decide.
-    _, place, counts = np.unique(values[there], return_inverse=True, return_counts=True)
-    ranks[there] = ((np.cumsum(counts) - 0.5 * counts) / max(counts.sum(), 1))[place]
-    return ranks
-
-
-def draw_by_rank(ranks: Floats, share: float, rng: np.random.Generator) -> npt.NDArray[np.intp]:
-    """Draw that share of the places, up to rounding, a place the more probably the higher its rank.
-
-    A step is taken along the summed probabilities of the places in random order: each place has its own probability,
-    and their number does not depend on chance, as draws place by place would.
-    """
-    steepness = min(2 / 3, (1 - share) / share)  # no probability above 1
-    order = rng.permutation(len(ranks))
-    passed = np.cumsum(share * (1 + steepness * (2 * ranks[order] - 1)))
-    steps = np.floor(np.concatenate([[0.0], passed]) + rng.random())
-    return order[np.diff(steps) > 0]
 
 
 # --- the peers ----------------------------------------------------------------------------------------------------

@@ -66,19 +66,6 @@ def test_the_driver_is_a_number_that_is_never_missing(data):
     assert peers.find_driver(replace(data, columns=["group"], values=data.values[:, :1])) == 0
 
 
-def test_missing_values_have_the_rank_in_the_middle():
-    assert peers.rank(np.array([3.0, np.nan, 1.0, 3.0, 9.0])).tolist() == [0.5, 0.5, 0.125, 0.5, 0.875]
-
-
-@pytest.mark.parametrize(("share", "low"), [(0.2, 1 / 3), (0.9, 8 / 9)])
-def test_the_probability_to_be_hidden_grows_with_the_rank(share, low):
-    ranks = (np.arange(100) + 0.5) / 100
-    rng = np.random.default_rng(0)
-    hits = sum(np.bincount(peers.draw_by_rank(ranks, share, rng), minlength=100) for _ in range(2000)) / 2000
-    expected = share * (low + (2 - 2 * low) * ranks)
-    assert np.abs(hits - expected).max() < 5 * np.sqrt(0.25 / 2000)
-
-
 # --- the peers ----------------------------------------------------------------------------------------------------
 
 

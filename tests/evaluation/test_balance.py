@@ -23,7 +23,6 @@ from evenly.evaluation.balance import (
     Coded,
     _hide,
     _overlooked,
-    choose_hidden,
     short_epochs,
 )
 from evenly.evaluation.diagnosis import Diagnosis, ShortTraining, give_verdict
@@ -338,22 +337,6 @@ except evenly.MissingExtraError as error:
 
 
 # --- which cells are hidden ---------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("share", [0.001, 0.1, 0.5, 0.999])
-@pytest.mark.parametrize(
-    "values",
-    [RNG.normal(size=50), np.repeat([0.0, 1.0], [49, 1]), np.array([1.0, 2.0]), np.array([1.0, 1.0, 2.0])],
-    ids=["numbers", "one of another class", "two cells", "three cells"],
-)
-def test_hidden_cells_are_observed_ones_and_leave_two_values_visible(values, share):
-    values = np.concatenate([values, [np.nan] * 5])
-    hidden = choose_hidden(values, share, np.random.default_rng(0))
-    observed = ~np.isnan(values)
-    assert not hidden[~observed].any()
-    assert len(np.unique(values[observed & ~hidden])) >= 2
-    wanted = max(1, round(share * observed.sum()))
-    assert hidden.sum() == min(wanted, observed.sum() - 2)
 
 
 def test_a_trial_shows_all_but_the_hidden_cells():

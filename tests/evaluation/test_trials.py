@@ -14,7 +14,6 @@ from scipy import stats
 from evenly import Imputer, TableError, compare_imputers, try_imputer
 from evenly.cli import main
 from evenly.evaluation.trials import _interval, encode_table
-from evenly.metrics import hold_out
 from evenly.tables.frames import open_table
 
 SEEN = []
@@ -150,11 +149,6 @@ def test_the_papers_preset_is_tried_with_the_papers_treatment_of_zeros():
     for preset, clip in (("paper", 1e-30), (None, None)):
         (column,), _ = encode_table(Imputer("mixture", preset=preset), table, open_table(table))
         assert column.clip == clip
-
-
-def test_a_large_share_leaves_every_column_cells_to_learn_from():
-    observed = np.ones((10, 2), bool)
-    assert (~hold_out(observed, np.random.default_rng(0), share=0.99)).sum(0).tolist() == [2, 2]
 
 
 def test_a_trial_is_plain_json(table):

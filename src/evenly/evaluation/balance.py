@@ -21,7 +21,7 @@ from sklearn.utils import check_random_state
 from evenly._support import EvenlyWarning, TableError, require
 from evenly.evaluation.diagnosis import SCALINGS, ColumnBalance, Diagnosis, ShortTraining, give_verdict
 from evenly.likelihoods import LIKELIHOODS, Likelihood
-from evenly.metrics import baseline_errors, clearly_better, column_errors, mean_or_mode
+from evenly.metrics import baseline_errors, clearly_better, column_errors, hide_keeping_two, mean_or_mode
 from evenly.scaling import (
     ColumnStatistics,
     Feature,
@@ -293,7 +293,7 @@ def _hide(opened: Table, columns: Sequence[FittedColumn], names: set[str], share
             kept.append(Column(name=column.name, kind="ignore"))
             continue
         truth[:, j] = fitted.encode(cells)[0][rows]
-        hidden[:, j] = choose_hidden(truth[:, j], share, rng)
+        hidden[:, j] = hide_keeping_two(truth[:, j], share, rng)
         kept.append(coded(column))
         if fitted.family is not None and column.likelihood not in (*LIKELIHOODS, "categorical"):
             own[fitted.label] = fitted.family
@@ -301,25 +301,6 @@ def _hide(opened: Table, columns: Sequence[FittedColumn], names: set[str], share
     data = {fitted.label: visible[:, j] for j, fitted in enumerate(columns)}
     kinds: dict[Any, str] = {one.label: one.column.kind for one in columns if one.label in own}
     return Coded(kept, build_table(data, opened.container), truth, hidden, kinds, own)
-
-
-def choose_hidden(values: Floats, share: float, rng: np.random.Generator) -> Flags:
-    """Choose cells of a column to hide: a share of the observed ones, one at least, so that two values stay visible.
-
-    Examples
-    --------
-    >>> values = np.array([0.0, 0.0, np.nan, 1.0])
-    >>> hidden = choose_hidden(values, 0.9, np.random.default_rng(0))
-    >>> int(hidden.sum()), bool(hidden[2]), sorted(values[~hidden & ~np.isnan(values)].tolist())
-    (1, False, [0.0, 1.0])
-    """
-    order = rng.permutation(np.flatnonzero(~np.isnan(values)))
-    hidden = np.zeros(len(values), bool)
-    if len(order) > 2:
-        other = int(np.argmax(values[order] != values[order[0]]))
-        order = np.delete(order, [0, other])
-        hidden[order[: max(1, round(share * (len(order) + 2)))]] = True
-    return hidden
 
 
 def short_epochs(n_rows: int, batch_size: int) -> int:

@@ -17,12 +17,10 @@ from evenly.metrics.errors import (
 )
 from evenly.metrics.masking import (
     count_held,
-    draw_by_rank,
     hide_by_rank,
     hide_keeping_two,
     hide_share,
     hold_out,
-    rank,
 )
 
 __all__ = [
@@ -32,7 +30,6 @@ __all__ = [
     "clearly_better",
     "column_errors",
     "count_held",
-    "draw_by_rank",
     "hide_by_rank",
     "hide_keeping_two",
     "hide_share",
@@ -41,6 +38,5 @@ __all__ = [
     "log_likelihood",
     "mean_errors",
     "mean_or_mode",
-    "rank",
     "ratio_to_baseline",
 ]

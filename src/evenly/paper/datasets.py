@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evenly._support import TableError, require, write_text
+from evenly.metrics import hide_share
 from evenly.paper.originals import (
     ORIGINS,
     TOP_CODE,
@@ -123,12 +124,7 @@ def hidden_mask(data: DataSet, percent: int, run: int, seed: int = 0) -> Boolean
     if percent in data.masks and run <= len(data.masks[percent]):
         return np.array(data.masks[percent][run - 1])
     rng = np.random.default_rng([seed, zlib.crc32(data.name.encode()), percent, run])
-    known = data.known
-    hidden = np.zeros(known.shape, bool)
-    for j in range(known.shape[1]):
-        rows = np.flatnonzero(known[:, j])
-        hidden[rng.choice(rows, round(percent / 100 * len(rows)), replace=False), j] = True
-    return hidden
+    return hide_share(data.known, percent / 100, rng)
 
 
 # --- as a table with a schema -------------------------------------------------------------------------------------
