@@ -11,8 +11,8 @@ from hypothesis import is_hypothesis_test, settings
 from model_data import listen_to_compilations
 from sizes import FULL
 
+from evenly.likelihoods.base import Likelihood, Support
 from evenly.likelihoods.custom import define_likelihood
-from evenly.likelihoods.families import Likelihood, Support
 
 pytest.register_assert_rewrite("commands")
 

@@ -40,7 +40,7 @@ class Fault:
 FAULTS = [
     Fault(  # covariance of x and 1/x with the wrong sign
         "fisher-sign",
-        "likelihoods/families.py",
+        "likelihoods/continuous.py",
         "mean**3 / shape, -mean / shape, corner)",
         "mean**3 / shape, mean / shape, corner)",
         ("likelihoods/test_likelihoods.py",),

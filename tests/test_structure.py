@@ -22,7 +22,6 @@ UNFINISHED: dict[str, set[str]] = {
         "imputation/imputer.py",
         "io/formats.py",
         "likelihoods/custom.py",
-        "likelihoods/families.py",
         "metrics/errors.py",
         "models/bbvi.py",
         "paper/figures.py",

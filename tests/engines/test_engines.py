@@ -25,7 +25,7 @@ from scipy.special import betaincinv
 
 from evenly import Column, EvenlyWarning, LipschitzScaler, Schema, Support, TableError, define_likelihood, scale_files
 from evenly.engines import queries as engines
-from evenly.likelihoods.families import GAMMA
+from evenly.likelihoods.continuous import GAMMA
 from evenly.scaling.tricks import _PRIME, LEVEL_STEPS, MOST_NOISE, NOISE_A, NOISE_B, Feature, keyed_noise
 from evenly.tables import lazy
 

@@ -12,8 +12,9 @@ import pytest
 import scipy.stats as stats
 
 from evenly._support.errors import MissingExtraError, TableError
+from evenly.likelihoods.base import Likelihood, Pivot, Support
 from evenly.likelihoods.custom import define_likelihood
-from evenly.likelihoods.families import Likelihood, Pivot, Support, get_likelihood
+from evenly.likelihoods.registry import get_likelihood
 from evenly.scaling.recover import mix_numbers
 
 pytest.importorskip("jax")

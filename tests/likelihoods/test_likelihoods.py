@@ -26,18 +26,11 @@ from scipy.optimize import minimize_scalar
 from sizes import examples
 
 from evenly._support.errors import EvenlyError, TableError
-from evenly.likelihoods.families import (
-    LIKELIHOODS,
-    UNIT_NORMAL,
-    Categorical,
-    Likelihood,
-    Pivot,
-    Support,
-    excess,
-    gamma_shape,
-    get_likelihood,
-    log_ratio,
-)
+from evenly.likelihoods.base import Likelihood, Pivot, Support
+from evenly.likelihoods.continuous import UNIT_NORMAL
+from evenly.likelihoods.discrete import Categorical
+from evenly.likelihoods.registry import LIKELIHOODS, get_likelihood
+from evenly.likelihoods.special import excess, gamma_shape, log_ratio
 from evenly.scaling.recover import recover_column
 from evenly.scaling.tricks import Feature
 from evenly.tables.schema import Column

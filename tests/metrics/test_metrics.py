@@ -20,7 +20,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.metrics import accuracy_score, root_mean_squared_error
 
 from evenly import LipschitzScaler, Schema, Support, TableError, define_likelihood, infer_schema
-from evenly.likelihoods.families import LIKELIHOODS
+from evenly.likelihoods.registry import LIKELIHOODS
 from evenly.metrics.errors import (
     column_errors,
     imputation_error,

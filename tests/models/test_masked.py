@@ -25,7 +25,9 @@ from evenly.imputation.encoding import (
 )
 from evenly.imputation.ensemble import make_judge
 from evenly.imputation.imputer import central_draws, count_draws
-from evenly.likelihoods.families import BERNOULLI, NORMAL, UNIT_NORMAL, get_likelihood
+from evenly.likelihoods.continuous import NORMAL, UNIT_NORMAL
+from evenly.likelihoods.discrete import BERNOULLI
+from evenly.likelihoods.registry import get_likelihood
 from evenly.metrics import errors as metrics
 from evenly.metrics import hold_out
 from evenly.models import MODELS, PAPERS, bbvi, fitting

@@ -18,17 +18,9 @@ from model_data import counting_compilations, place
 from scipy import integrate, stats
 
 from evenly import EvenlyWarning
-from evenly.likelihoods.families import (
-    BERNOULLI,
-    EXPONENTIAL,
-    GAMMA,
-    LIKELIHOODS,
-    LOG_NORMAL,
-    NORMAL,
-    POISSON,
-    UNIT_NORMAL,
-    Categorical,
-)
+from evenly.likelihoods.continuous import EXPONENTIAL, GAMMA, LOG_NORMAL, NORMAL, UNIT_NORMAL
+from evenly.likelihoods.discrete import BERNOULLI, POISSON, Categorical
+from evenly.likelihoods.registry import LIKELIHOODS
 from evenly.models import MODELS, PAPERS
 from evenly.models.bbvi import Batches, column_gradients, normal_kl, objective, start, step, train, watch
 from evenly.models.factorization import Factorization, _best_second

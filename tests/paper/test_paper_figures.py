@@ -14,7 +14,7 @@ from matplotlib.collections import PathCollection
 from matplotlib.colors import to_hex
 
 from evenly._support.errors import TableError
-from evenly.likelihoods.families import GAMMA
+from evenly.likelihoods.continuous import GAMMA
 from evenly.models import MODELS
 from evenly.paper import figures, measures
 from evenly.paper.agreement import comparable

@@ -13,7 +13,8 @@ import polars as pl
 import pytest
 
 from evenly import Column, EvenlyWarning, LipschitzScaler, Schema, TableError
-from evenly.likelihoods.families import LIKELIHOODS, LOG_NORMAL, NORMAL
+from evenly.likelihoods.continuous import LOG_NORMAL, NORMAL
+from evenly.likelihoods.registry import LIKELIHOODS
 from evenly.scaling.statistics import Moments, choose_pivot, take_moments
 
 METHODS = ["lip-gamma", "lip-none", "std-none", "max-none", "lip-bern"]

@@ -20,19 +20,18 @@ from scipy.optimize import minimize_scalar
 from sizes import examples
 
 from evenly._support.errors import TableError
-from evenly.likelihoods.families import (
+from evenly.likelihoods.base import Likelihood, Pivot
+from evenly.likelihoods.continuous import (
     EXPONENTIAL,
     GAMMA,
     INVERSE_GAMMA,
     INVERSE_GAUSSIAN,
-    LIKELIHOODS,
     LOG_NORMAL,
     NORMAL,
-    POISSON,
     RAYLEIGH,
-    Likelihood,
-    Pivot,
 )
+from evenly.likelihoods.discrete import POISSON
+from evenly.likelihoods.registry import LIKELIHOODS
 from evenly.scaling.methods import METHODS, FittedScale, Outcome, Scaling, fit_scale, get_method, solve_scale
 from evenly.scaling.scaler import LipschitzScaler
 from evenly.scaling.smoothness import Bound, scaled_smoothness

@@ -8,18 +8,16 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from evenly.likelihoods.families import (
-    BERNOULLI,
+from evenly.likelihoods.continuous import (
     EXPONENTIAL,
     GAMMA,
     INVERSE_GAMMA,
     INVERSE_GAUSSIAN,
     LOG_NORMAL,
     NORMAL,
-    POISSON,
     RAYLEIGH,
-    Categorical,
 )
+from evenly.likelihoods.discrete import BERNOULLI, POISSON, Categorical
 from evenly.scaling.recover import draw_column, estimate_column, mix_numbers, quantile_column
 from evenly.tables.schema import Column
 

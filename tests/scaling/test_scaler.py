@@ -20,7 +20,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils import estimator_checks
 
 from evenly import EvenlyWarning, LipschitzScaler, Schema, Support, TableError, define_likelihood, load_heart
-from evenly.likelihoods.families import BERNOULLI, LOG_NORMAL, NORMAL, POISSON
+from evenly.likelihoods.continuous import LOG_NORMAL, NORMAL
+from evenly.likelihoods.discrete import BERNOULLI, POISSON
 from evenly.scaling.methods import METHODS
 from evenly.scaling.scaler import SUMMARY_COLUMNS
 from evenly.scaling.smoothness import smoothness_at

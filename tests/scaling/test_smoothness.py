@@ -18,20 +18,18 @@ from hypothesis import strategies as st
 from sizes import examples
 
 from evenly._support.errors import TableError
-from evenly.likelihoods.families import (
-    BERNOULLI,
+from evenly.likelihoods.base import Likelihood
+from evenly.likelihoods.continuous import (
     EXPONENTIAL,
     GAMMA,
     INVERSE_GAMMA,
     INVERSE_GAUSSIAN,
-    LIKELIHOODS,
     LOG_NORMAL,
     NORMAL,
-    POISSON,
     RAYLEIGH,
-    Categorical,
-    Likelihood,
 )
+from evenly.likelihoods.discrete import BERNOULLI, POISSON, Categorical
+from evenly.likelihoods.registry import LIKELIHOODS
 from evenly.scaling.methods import Outcome, solve_scale
 from evenly.scaling.smoothness import (
     ball_smoothness,

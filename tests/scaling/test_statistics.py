@@ -20,7 +20,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sizes import examples
 
-from evenly.likelihoods.families import LIKELIHOODS, LOG_NORMAL, NORMAL, Categorical, Likelihood, Pivot, get_likelihood
+from evenly.likelihoods.base import Likelihood, Pivot
+from evenly.likelihoods.continuous import LOG_NORMAL, NORMAL
+from evenly.likelihoods.discrete import Categorical
+from evenly.likelihoods.registry import LIKELIHOODS, get_likelihood
 from evenly.scaling.statistics import (
     ColumnStatistics,
     Moments,

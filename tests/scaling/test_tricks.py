@@ -21,7 +21,9 @@ from scipy.integrate import quad
 from scipy.optimize import brentq
 from sizes import examples
 
-from evenly.likelihoods.families import BERNOULLI, GAMMA, NORMAL, POISSON, Categorical, get_likelihood
+from evenly.likelihoods.continuous import GAMMA, NORMAL
+from evenly.likelihoods.discrete import BERNOULLI, POISSON, Categorical
+from evenly.likelihoods.registry import get_likelihood
 from evenly.scaling.recover import recover_column
 from evenly.scaling.scaler import LipschitzScaler
 from evenly.scaling.statistics import Moments, measure_counts

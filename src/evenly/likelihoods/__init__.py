@@ -5,26 +5,15 @@ are not known here.
 """
 
 from evenly.likelihoods.arrays import Array, namespace, to_numpy
+from evenly.likelihoods.base import Likelihood, Pivot, Support
+from evenly.likelihoods.continuous import GAMMA, LOG_NORMAL, NORMAL, STANDARD, UNIT_NORMAL
 from evenly.likelihoods.custom import define_likelihood
-from evenly.likelihoods.families import (
-    BERNOULLI,
-    GAMMA,
-    LIKELIHOODS,
-    LOG_NORMAL,
-    NORMAL,
-    STANDARD,
-    UNIT_NORMAL,
-    Bernoulli,
-    Categorical,
-    Likelihood,
-    Pivot,
-    Poisson,
-    Support,
-    get_likelihood,
-)
+from evenly.likelihoods.discrete import BERNOULLI, Bernoulli, Categorical, Poisson
+from evenly.likelihoods.registry import FAMILIES, LIKELIHOODS, get_likelihood, is_registered, likelihood_name
 
 __all__ = [
     "BERNOULLI",
+    "FAMILIES",
     "GAMMA",
     "LIKELIHOODS",
     "LOG_NORMAL",
@@ -40,6 +29,8 @@ __all__ = [
     "Support",
     "define_likelihood",
     "get_likelihood",
+    "is_registered",
+    "likelihood_name",
     "namespace",
     "to_numpy",
 ]

@@ -13,7 +13,8 @@ from scipy.optimize import minimize_scalar
 
 from evenly._support import TableError, require
 from evenly.likelihoods.arrays import Array, namespace, to_numpy
-from evenly.likelihoods.families import INF, Likelihood, Pivot, Support
+from evenly.likelihoods.base import Likelihood, Pivot, Support
+from evenly.likelihoods.special import INF
 
 Vector = npt.NDArray[np.float64]
 

@@ -137,7 +137,7 @@ def solve_scale(
 
     Examples
     --------
-    >>> from evenly.likelihoods.families import EXPONENTIAL, GAMMA
+    >>> from evenly.likelihoods.continuous import EXPONENTIAL, GAMMA
     >>> round(solve_scale(EXPONENTIAL, np.array([-1.0]), 9.0).scale, 12)  # sqrt(target / L)
     3.0
     >>> solve_scale(GAMMA, np.array([0.0, -1.0]), 1.0).outcome  # the shape alone has pi^2/6

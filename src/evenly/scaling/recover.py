@@ -36,7 +36,7 @@ def recover_column(
     Examples
     --------
     >>> import numpy as np
-    >>> from evenly.likelihoods.families import NORMAL
+    >>> from evenly.likelihoods.continuous import NORMAL
     >>> height = Column(name="height", kind="real", likelihood="normal")
     >>> scaled = NORMAL.to_natural(np.array([8.5, 0.4]))  # of the data divided by 20
     >>> usual = recover_column(height, [Feature(0, "height", NORMAL)], [0.05], [scaled], np.zeros(0))
@@ -71,7 +71,7 @@ def estimate_column(column: Column, family: Likelihood, usual: Mapping[str, Arra
     Examples
     --------
     >>> import numpy as np
-    >>> from evenly.likelihoods.families import LOG_NORMAL
+    >>> from evenly.likelihoods.continuous import LOG_NORMAL
     >>> wage = Column(name="wage", kind="positive", likelihood="log-normal", shift=1.0)
     >>> usual = {"log_mean": np.array([2.0]), "log_std": np.array([0.5]), "shift": 1.0}
     >>> [round(float(estimate_column(wage, LOG_NORMAL, usual, each)[0]), 3) for each in ("mean", "median", "mode")]
@@ -100,7 +100,7 @@ def quantile_column(column: Column, family: Likelihood, usual: Mapping[str, Arra
     Examples
     --------
     >>> import numpy as np
-    >>> from evenly.likelihoods.families import EXPONENTIAL
+    >>> from evenly.likelihoods.continuous import EXPONENTIAL
     >>> wait = Column(name="wait", kind="positive", likelihood="exponential")
     >>> quantile_column(wait, EXPONENTIAL, {"rate": np.array([1.0, 2.0])}, 0.5).round(3).tolist()
     [0.693, 0.347]

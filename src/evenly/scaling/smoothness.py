@@ -27,7 +27,7 @@ def smoothness_at(family: Likelihood, natural: Array) -> float:
     --------
     A centred, standardized normal is 3-smooth:
 
-    >>> from evenly.likelihoods.families import NORMAL
+    >>> from evenly.likelihoods.continuous import NORMAL
     >>> smoothness_at(NORMAL, NORMAL.to_natural(np.array([0.0, 1.0])))
     3.0
     """
@@ -59,7 +59,7 @@ def scaled_smoothness(family: Likelihood, natural: Array, scale: float, bound: B
 
     Examples
     --------
-    >>> from evenly.likelihoods.families import EXPONENTIAL
+    >>> from evenly.likelihoods.continuous import EXPONENTIAL
     >>> round(scaled_smoothness(EXPONENTIAL, np.array([-2.0]), 4.0), 12)  # 4^2 / 2^2
     4.0
     """
@@ -78,7 +78,7 @@ def ball_smoothness(family: Likelihood, natural: Array, radius: float) -> float:
 
     Examples
     --------
-    >>> from evenly.likelihoods.families import EXPONENTIAL
+    >>> from evenly.likelihoods.continuous import EXPONENTIAL
     >>> ball_smoothness(EXPONENTIAL, np.array([-1.0]), 0.5)  # 1 / 0.5^2, at the box's right end
     4.0
     >>> ball_smoothness(EXPONENTIAL, np.array([-1.0]), 1.0)

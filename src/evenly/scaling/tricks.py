@@ -53,7 +53,7 @@ def features_of(index: int, column: Column, family: Likelihood, trick: Trick) ->
 
     Examples
     --------
-    >>> from evenly.likelihoods.families import get_likelihood
+    >>> from evenly.likelihoods.registry import get_likelihood
     >>> color = Column(name="color", kind="categorical", likelihood="categorical", classes=["blue", "red", "green"])
     >>> [feature.name for feature in features_of(0, color, get_likelihood("categorical", 3), "gamma")]
     ['color=blue', 'color=red', 'color=green']

@@ -1,0 +1,224 @@
+"""Families of counts and of classes. Their data are never scaled; a trick makes them continuous first."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, final
+
+from evenly.likelihoods.arrays import Array, Namespace, namespace
+from evenly.likelihoods.base import Pivot, Support, Unscaled
+from evenly.likelihoods.registry import register, register_by_classes
+from evenly.likelihoods.special import HALF_LOG_2PI, INF, excess, stirling_error
+
+
+def _softplus(x: Array, xp: Namespace) -> Array:
+    # Not abs: its slope at 0, where models start, is taken to be 0.
+    return xp.where(x > 0, x, xp.zeros_like(x)) + xp.log1p(xp.exp(xp.where(x > 0, -x, x)))
+
+
+@final
+class Bernoulli(Unscaled):
+    """Bernoulli with a probability: natural log(p / (1 - p)), statistic x."""
+
+    name = "bernoulli"
+    usual_names = ("probability",)
+    support = Support(0.0, 1.0, whole=True)
+    natural_bounds = ((-INF, INF),)
+
+    def statistics(self, x: Array) -> Array:
+        return 1.0 * x[..., None]
+
+    def log_base(self, x: Array) -> Array:
+        return 0.0 * x
+
+    def log_partition(self, natural: Array) -> Array:
+        return _softplus(natural[..., 0], namespace(natural))
+
+    def mean_statistics(self, natural: Array) -> Array:
+        return self.to_usual(natural)
+
+    def fisher(self, natural: Array) -> Array:
+        return (self.to_usual(natural) * self.to_usual(-natural))[..., None]
+
+    def _log_density(self, x: Array, natural: Array) -> Array:
+        # Of two infinite terms nothing would be left: log p(1) is -softplus(-natural), log p(0) is -softplus(natural).
+        return -_softplus((1.0 - 2.0 * x) * natural[..., 0], namespace(natural, x))
+
+    def to_usual(self, natural: Array) -> Array:
+        xp = namespace(natural)
+        small = xp.exp(xp.where(natural >= 0, -natural, natural))
+        return xp.where(natural >= 0, 1.0, small) / (1.0 + small)
+
+    def to_natural(self, usual: Array) -> Array:
+        xp = namespace(usual)
+        return xp.log(usual) - xp.log1p(-usual)
+
+    def fit(self, mean_statistics: Array) -> Array:
+        return self.to_natural(mean_statistics)
+
+    def terms(self, x: Any, pivot: Pivot) -> tuple[Any, ...]:
+        return (x,)
+
+    def fit_terms(self, means: Array, pivot: Pivot) -> Array:
+        return self.to_natural(means)
+
+    def mean(self, natural: Array) -> Array:
+        return self.to_usual(natural)[..., 0]
+
+    def mode(self, natural: Array) -> Array:
+        return namespace(natural).zeros_like(natural[..., 0]) + (natural[..., 0] > 0.0)
+
+    def quantile(self, natural: Array, level: float) -> Array:
+        likely = natural[..., 0] > math.log1p(-level) - math.log(level)  # the probability is above 1 - level
+        return namespace(natural).zeros_like(natural[..., 0]) + likely
+
+    def sample(self, rng: Any, natural: Array, shape: tuple[int, ...] = ()) -> Array:
+        xp = namespace(natural)
+        p = self.to_usual(natural)[..., 0]
+        return xp.zeros_like(p) + (xp.draw_uniform(rng, (*shape, *p.shape), p) < p)
+
+
+BERNOULLI = register(Bernoulli())
+
+
+@final
+class Poisson(Unscaled):
+    """Poisson with a rate: natural log(rate), statistic x."""
+
+    name = "poisson"
+    usual_names = ("rate",)
+    support = Support(0.0, whole=True)
+    natural_bounds = ((-INF, INF),)
+
+    def statistics(self, x: Array) -> Array:
+        return 1.0 * x[..., None]
+
+    def log_base(self, x: Array) -> Array:
+        return -namespace(x).gammaln(x + 1.0)
+
+    def log_partition(self, natural: Array) -> Array:
+        return namespace(natural).exp(natural[..., 0])
+
+    def mean_statistics(self, natural: Array) -> Array:
+        return namespace(natural).exp(natural)
+
+    def fisher(self, natural: Array) -> Array:
+        return namespace(natural).exp(natural)[..., None]
+
+    def _log_density(self, x: Array, natural: Array) -> Array:
+        # As for the gamma; a count of 0 has no logarithm, but leaves nothing to cancel either.
+        xp = namespace(natural, x)
+        log_rate, rate = natural[..., 0], xp.exp(natural[..., 0])
+        some = xp.where(x == 0, 1.0, x)
+        size = -0.5 * xp.log(some) - HALF_LOG_2PI - stirling_error(some, xp)
+        away = excess((rate - some) / some, log_rate - xp.log(some))
+        return xp.where(x == 0, -rate, size - some * away)
+
+    def to_usual(self, natural: Array) -> Array:
+        return namespace(natural).exp(natural)
+
+    def to_natural(self, usual: Array) -> Array:
+        return namespace(usual).log(usual)
+
+    def fit(self, mean_statistics: Array) -> Array:
+        return self.to_natural(mean_statistics)
+
+    def terms(self, x: Any, pivot: Pivot) -> tuple[Any, ...]:
+        return (x,)
+
+    def fit_terms(self, means: Array, pivot: Pivot) -> Array:
+        return self.to_natural(means)
+
+    def mean(self, natural: Array) -> Array:
+        return namespace(natural).exp(natural[..., 0])
+
+    def mode(self, natural: Array) -> Array:
+        xp = namespace(natural)
+        return xp.floor(xp.exp(natural[..., 0]))
+
+    def quantile(self, natural: Array, level: float) -> Array:
+        xp = namespace(natural)
+        return xp.poisson_quantile(xp.exp(natural[..., 0]), level)
+
+    def sample(self, rng: Any, natural: Array, shape: tuple[int, ...] = ()) -> Array:
+        xp = namespace(natural)
+        rate = xp.exp(natural[..., 0])
+        return xp.draw_poisson(rng, xp.broadcast_to(rate, (*shape, *rate.shape)))
+
+
+POISSON = register(Poisson())
+
+
+@final
+class Categorical(Unscaled):
+    """Categorical over the codes 0 .. n_classes - 1: natural log p (up to a constant), statistics one-hot.
+
+    `mean` and `median` are those of the code: of use for ordered classes only.
+    """
+
+    name = "categorical"
+
+    def __init__(self, n_classes: int) -> None:
+        self.n_classes = n_classes
+        self.usual_names = tuple(f"probability_{k}" for k in range(n_classes))
+        self.support = Support(0.0, n_classes - 1.0, whole=True)
+        self.natural_bounds = ((-INF, INF),) * n_classes
+
+    def statistics(self, x: Array) -> Array:
+        return namespace(x).one_hot(x, self.n_classes)
+
+    def log_base(self, x: Array) -> Array:
+        return 0.0 * x
+
+    def log_partition(self, natural: Array) -> Array:
+        return namespace(natural).logsumexp(natural)
+
+    def mean_statistics(self, natural: Array) -> Array:
+        return self.to_usual(natural)
+
+    def fisher(self, natural: Array) -> Array:
+        p = self.to_usual(natural)
+        identity = namespace(natural).eye_like(self.n_classes, p)
+        return p[..., None] * identity - p[..., None] * p[..., None, :]
+
+    def _log_density(self, x: Array, natural: Array) -> Array:
+        xp = namespace(natural, x)
+        # A class of probability 0 has an infinite natural parameter: 0 * inf must not make the others NaN.
+        hit = xp.one_hot(x, self.n_classes) > 0
+        return xp.where(hit, natural, xp.zeros_like(natural)).sum(-1) - xp.logsumexp(natural)
+
+    def to_usual(self, natural: Array) -> Array:
+        xp = namespace(natural)
+        return xp.exp(natural - xp.logsumexp(natural)[..., None])
+
+    def to_natural(self, usual: Array) -> Array:
+        return namespace(usual).log(usual)
+
+    def fit(self, mean_statistics: Array) -> Array:
+        return self.to_natural(mean_statistics)
+
+    def terms(self, x: Any, pivot: Pivot) -> tuple[Any, ...]:
+        xp = namespace(x)
+        # 0 * x rather than 0: a missing cell must stay missing.
+        return tuple(xp.where(x == k, 1.0, 0.0 * x) for k in range(self.n_classes))
+
+    def fit_terms(self, means: Array, pivot: Pivot) -> Array:
+        return self.to_natural(means)
+
+    def mean(self, natural: Array) -> Array:
+        p = self.to_usual(natural)
+        return (namespace(natural).cumsum(0.0 * p + 1.0) * p).sum(-1) - 1.0
+
+    def mode(self, natural: Array) -> Array:
+        return namespace(natural).argmax(natural)
+
+    def sample(self, rng: Any, natural: Array, shape: tuple[int, ...] = ()) -> Array:
+        return self.quantile(natural, namespace(natural).draw_uniform(rng, (*shape, *natural.shape[:-1]), natural))
+
+    def quantile(self, natural: Array, level: Any) -> Array:
+        xp = namespace(natural)
+        below = xp.cumsum(self.to_usual(natural))[..., :-1] < xp.asarray(level, natural)[..., None]
+        return (xp.zeros_like(natural[..., :-1]) + below).sum(-1)
+
+
+register_by_classes(Categorical)
