@@ -13,7 +13,11 @@ from .evaluation import choose_likelihoods as choose_likelihoods
 from .evaluation import compare_imputers as compare_imputers
 from .evaluation import diagnose as diagnose
 from .evaluation import try_imputer as try_imputer
+from .imputation import Callback as Callback
+from .imputation import GradientTrace as GradientTrace
 from .imputation import Imputer as Imputer
+from .imputation import Predictive as Predictive
+from .imputation import Training as Training
 from .imputation import pool as pool
 from .io import read_table as read_table
 from .io import write_table as write_table

@@ -15,7 +15,7 @@ import pytest
 from scipy import stats
 from scipy.special import polygamma
 
-from evenly import Imputer, LipschitzScaler, Schema, TableError, diagnose
+from evenly import Imputer, LipschitzScaler, Schema, TableError, Training, diagnose
 from evenly.evaluation.balance import (
     FEWEST,
     LEAST_GAIN,
@@ -525,7 +525,8 @@ def test_baselines_are_those_of_the_visible_cells(trained, trial):
 
 def test_errors_are_those_of_an_imputer_that_never_saw_the_hidden_cells(trained, trial):
     seed = int(np.random.RandomState(4).randint(2**31 - 1))
-    imputer = Imputer("vae", "std-none", schema=Schema(columns=trial.columns), epochs=3, batch_size=128)
+    short = Training(epochs=3, batch_size=128)
+    imputer = Imputer("vae", "std-none", schema=Schema(columns=trial.columns), training=short)
     full = imputer.set_params(random_state=seed).fit_transform(trial.table)
     one = trained.trainings[0]
     for j, name in enumerate(["height", "visits"]):

@@ -9,6 +9,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from imputers import make_imputer
 from scipy import stats
 
 from evenly import Imputer, TableError, compare_imputers, try_imputer
@@ -19,7 +20,7 @@ from evenly.tables.frames import open_table
 SEEN = []
 
 
-class Watched(Imputer):
+class Remembering(Imputer):
     """An imputer that remembers the tables it was fitted to."""
 
     def fit(self, X, y=None):
@@ -28,7 +29,7 @@ class Watched(Imputer):
 
 
 def quick(**settings):
-    return Watched(epochs=2, n_networks=1, hidden_size=8, random_state=0, **settings)
+    return make_imputer(kind=Remembering, epochs=2, n_networks=1, hidden_size=8, random_state=0, **settings)
 
 
 @pytest.fixture
@@ -109,7 +110,7 @@ def test_ctrl_c_between_two_candidates_keeps_the_first(table, tmp_path, monkeypa
         yield next(compare_imputers(*arguments, **settings))
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("evenly.evaluation.trials.compare_imputers", interrupted)
+    monkeypatch.setattr("evenly.evaluation.compare_imputers", interrupted)
     monkeypatch.chdir(tmp_path)
     table[["size", "people"]].to_csv("table.csv", index=False)
     command = "evenly compare table.csv --model masked --model vae --method lip-none --epochs 1 -o errors.csv"
@@ -138,7 +139,9 @@ def test_a_declared_likelihood_of_classes_changes_nothing():
     rng = np.random.default_rng(0)
     cells = pd.Categorical(rng.choice(["a", "b"], 120, p=[0.8, 0.2]), categories=["z", "a", "b"])
     table = pd.DataFrame({"c": cells, "x": rng.normal(size=120)})
-    mixtures = [Imputer("mixture", epochs=1, likelihoods=one, random_state=0) for one in (None, {"c": "categorical"})]
+    mixtures = [
+        make_imputer("mixture", epochs=1, likelihoods=one, random_state=0) for one in (None, {"c": "categorical"})
+    ]
     plain, declared = (try_imputer(imputer, table).columns[0] for imputer in mixtures)
     assert (declared.error, declared.examples) == (plain.error, plain.examples)
     assert {true for true, _ in declared.examples} <= {"a", "b"}

@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pandas as pd
 import pytest
+from imputers import make_imputer
 from scipy.stats import multivariate_normal, norm, rankdata
 
 from evenly import Imputer, LipschitzScaler
-from evenly.imputation import ensemble as held_out
+from evenly.imputation import gaussian as gaussian_expert
 from evenly.imputation.bins import make_bins
-from evenly.imputation.calibration import LEANS, lean_all
-from evenly.imputation.encoding import describe, recover_part
-from evenly.imputation.gaussian import Joint, expect, fit_joint, owners, place_cells, speak, tilt
+from evenly.imputation.calibration import Calibration
+from evenly.imputation.columns import describe, tilt
+from evenly.imputation.encoding import EncodedColumn, EncodedTable, lay_out
+from evenly.imputation.gaussian import (
+    Gaussian,
+    expect,
+    feature_owners,
+    fit_gaussian,
+    gaussian_features,
+    predict_cells,
+)
+from evenly.imputation.predictive import BinnedPredictive
+from evenly.imputation.validation import STACKING_WEIGHTS, ValidationCells, choose_stacking_weights
 
 RNG = np.random.default_rng
 
@@ -33,7 +42,7 @@ def test_expectations_are_those_of_the_conditional_normal():
     mean, covariance = some_normal()
     table = with_gaps(RNG(3).multivariate_normal(mean, covariance, 40), 0.5)
     table[0] = np.nan
-    means, stds = expect(Joint(mean, np.linalg.inv(covariance)), table)
+    means, stds = expect(Gaussian(mean, np.linalg.inv(covariance)), table)
     for row, expected, std in zip(table, means, stds, strict=True):
         gone = np.isnan(row)
         assert np.isnan(expected[~gone]).all()
@@ -48,20 +57,20 @@ def test_expectations_are_those_of_the_conditional_normal():
 def test_what_is_said_of_a_row_does_not_go_by_the_rows_around_it():
     mean, covariance = some_normal(9)
     table = with_gaps(RNG(3).multivariate_normal(mean, covariance, 300))
-    joint = Joint(mean, np.linalg.inv(covariance))
-    whole = expect(joint, table)
+    gaussian = Gaussian(mean, np.linalg.inv(covariance))
+    whole = expect(gaussian, table)
     for rows in (slice(7, 8), slice(3, 140)):
-        for some, every in zip(expect(joint, table[rows]), whole, strict=True):
+        for some, every in zip(expect(gaussian, table[rows]), whole, strict=True):
             np.testing.assert_array_equal(some, every[rows])
 
 
 def test_of_complete_rows_the_covariance_is_that_of_the_table_and_the_prior():
     table = RNG(0).normal(size=(50, 3)) @ RNG(1).normal(size=(3, 3))
-    joint = fit_joint(table, prior=2.0)
+    gaussian = fit_gaussian(table, prior=2.0)
     mean = table.sum(0) / 52.0
     away = table - mean
-    np.testing.assert_allclose(joint.mean, mean)
-    np.testing.assert_allclose(np.linalg.inv(joint.precision), (away.T @ away + 2.0 * np.eye(3)) / 52.0)
+    np.testing.assert_allclose(gaussian.mean, mean)
+    np.testing.assert_allclose(np.linalg.inv(gaussian.precision), (away.T @ away + 2.0 * np.eye(3)) / 52.0)
 
 
 def test_rows_with_missing_cells_are_fitted_to_the_most_likely_normal():
@@ -76,24 +85,25 @@ def test_rows_with_missing_cells_are_fitted_to_the_most_likely_normal():
             found += multivariate_normal(mean[seen], covariance[np.ix_(seen, seen)]).logpdf(row[seen])
         return found
 
-    joint = fit_joint(table, prior=1e-6)
-    fitted = np.linalg.inv(joint.precision)
-    best = likelihood(joint.mean, fitted)
+    gaussian = fit_gaussian(table, prior=1e-6)
+    fitted = np.linalg.inv(gaussian.precision)
+    best = likelihood(gaussian.mean, fitted)
     assert best > likelihood(mean, covariance)
     for change in (0.95, 1.05):  # and nothing near by is better
-        assert best > likelihood(joint.mean, fitted * change)
+        assert best > likelihood(gaussian.mean, fitted * change)
     for axis in np.eye(4):
         for sign in (-0.05, 0.05):
-            assert best > likelihood(joint.mean + sign * axis, fitted)
+            assert best > likelihood(gaussian.mean + sign * axis, fitted)
 
 
 def test_features_are_distances_places_and_classes():
     table = pd.DataFrame({"x": [1.0, 1.0, 3.0, 9.0, np.nan] * 20, "k": ["a", "b", "c", "a", None] * 20})
     scaler = LipschitzScaler("lip-none", kinds={"x": "real"}, random_state=0).fit(table)
     x, codes = table["x"].to_numpy(), table["k"].map({"a": 0.0, "b": 1.0, "c": 2.0}).to_numpy()
-    parts = [describe(column, values, binned=True) for column, values in zip(scaler.columns_, (x, codes), strict=True)]
-    found = place_cells(scaler.columns_, parts, [x, codes])
-    assert owners(parts).tolist() == [0, 0, 1, 1, 1]
+    specs = [describe(column, values, binned=True) for column, values in zip(scaler.columns_, (x, codes), strict=True)]
+    encoded = EncodedTable(tuple(map(EncodedColumn, specs, (x, codes))), lay_out(specs))
+    found = gaussian_features(encoded)
+    assert feature_owners(encoded).tolist() == [0, 0, 1, 1, 1]
     seen = ~np.isnan(x)
     np.testing.assert_array_equal(np.isnan(found), ~seen[:, None].repeat(5, 1))
     np.testing.assert_allclose(found[seen, 0], (x[seen] - x[seen].mean()) / x[seen].std())
@@ -120,53 +130,50 @@ def test_a_column_of_zeros_keeps_them():
     assert found[0, 0] == pytest.approx(0.7, abs=0.05)
 
 
-def held_column(noise_of_network: float, noise_of_lines: float):
+def held_column(noise_of_network: float, noise_of_expert: float) -> ValidationCells:
     """A column of which a network and a joint normal each know the truth up to some noise."""
     rng = RNG(0)
     x = rng.normal(size=400)
     fitted = LipschitzScaler("lip-none", random_state=0).fit(x[:, None]).columns_[0]
-    part = describe(fitted, x, binned=True)
+    spec = describe(fitted, x, binned=True)
     normal = (x + noise_of_network * rng.normal(size=400))[:, None]
-    naturals = [normal, np.zeros((400, len(part.bins)))]
-    said = {
-        "mean": x + noise_of_lines * rng.normal(size=400),
-        "probabilities": np.tile(part.bins.share, (400, 1)),
-    }
-    return fitted, part, x, naturals, said
+    naturals = [normal, np.zeros((400, len(spec.bins)))]
+    means, shares = x + noise_of_expert * rng.normal(size=400), np.tile(spec.bins.share, (400, 1))
+    return ValidationCells(spec, x, naturals, BinnedPredictive(spec.column, spec.bins, means, shares))
 
 
 def test_the_share_of_the_lines_is_that_of_the_better_prediction():
-    assert lean_all([held_column(2.0, 0.05)]) == [1.0]
+    assert choose_stacking_weights([held_column(2.0, 0.05)]) == [1.0]
     # The bins of the network know nothing here, so that its mean is half of the normal's: still better than noise.
-    assert lean_all([held_column(0.05, 5.0)])[0] <= LEANS[1]
+    assert choose_stacking_weights([held_column(0.05, 5.0)])[0] <= STACKING_WEIGHTS[1]
 
 
 def test_a_column_with_few_held_out_cells_goes_with_the_others():
     good, few = held_column(2.0, 0.05), held_column(0.05, 5.0)
-    fitted, part, x, naturals, said = few
-    few = (fitted, part, x[:5], [one[:5] for one in naturals], {name: one[:5] for name, one in said.items()})
-    assert lean_all([good, few]) == [1.0, 1.0]
-    assert lean_all([good, (*few[:4], {})]) == [1.0, 0.0]
+    spec, x, naturals, expert = few
+    few = ValidationCells(spec, x[:5], [one[:5] for one in naturals], expert.take(slice(5)))
+    assert choose_stacking_weights([good, few]) == [1.0, 1.0]
+    assert choose_stacking_weights([good, few._replace(expert=None)]) == [1.0, 0.0]
 
 
-def test_known_cells_are_not_spoken_of():
-    fitted, part, _, naturals, said = held_column(0.1, 0.1)
-    part = replace(part, lean=0.5)
-    alone = recover_part(fitted, part, naturals)
-    said["mean"][:100], said["probabilities"][:100] = np.nan, np.nan
-    mixed = recover_part(fitted, part, naturals, said)
+def test_where_the_expert_says_nothing_the_model_stays_as_it_is():
+    spec, _, naturals, expert = held_column(0.1, 0.1)
+    half = Calibration(stacking_weight=0.5)
+    alone = spec.predict(naturals, half)
+    expert.means[:100], expert.probabilities[:100] = np.nan, np.nan
+    mixed = spec.predict(naturals, half, expert)
     for name in ("mean", "probabilities"):
-        np.testing.assert_array_equal(mixed[name][:100], alone[name][:100])
-        assert (mixed[name][100:] != alone[name][100:]).any()
+        np.testing.assert_array_equal(mixed.parameters[name][:100], alone.parameters[name][:100])
+        assert (mixed.parameters[name][100:] != alone.parameters[name][100:]).any()
 
 
-def lines(n: int = 150) -> tuple[pd.DataFrame, np.ndarray, Joint]:
+def lines(n: int = 150) -> tuple[pd.DataFrame, np.ndarray, Gaussian]:
     """Columns that three unseen ones say nearly everything of, and a class; a fifth hidden; their own normal."""
     rng = RNG(0)
     z, weights = rng.normal(size=(n, 3)), rng.normal(size=(3, 8))
     table = pd.DataFrame(z @ weights + 0.1 * rng.normal(size=(n, 8)), columns=list("abcdefgh"))
     table["k"] = np.where(z[:, 0] > 0.0, "yes", "no")
-    normal = Joint(np.zeros(8), np.linalg.inv(weights.T @ weights + 0.01 * np.eye(8)))
+    normal = Gaussian(np.zeros(8), np.linalg.inv(weights.T @ weights + 0.01 * np.eye(8)))
     return table, rng.random(table.shape) < 0.2, normal
 
 
@@ -174,7 +181,7 @@ def lines(n: int = 150) -> tuple[pd.DataFrame, np.ndarray, Joint]:
 def test_a_short_table_of_lines_is_imputed_nearly_as_well_as_by_one_who_knows_them(tmp_path):
     table, hidden, normal = lines()
     shown = table.mask(hidden)
-    imputer = Imputer(epochs=3, hidden_size=8, n_networks=1, random_state=0).fit(shown)
+    imputer = make_imputer(epochs=3, hidden_size=8, n_networks=1, random_state=0).fit(shown)
     found = imputer.transform(shown)
     truth, gone = table.iloc[:, :8].to_numpy(float), hidden[:, :8]
 
@@ -192,9 +199,9 @@ def test_a_short_table_of_lines_is_imputed_nearly_as_well_as_by_one_who_knows_th
 @pytest.mark.more
 def test_a_table_with_very_many_features_is_left_to_the_network(monkeypatch):
     table, hidden, _ = lines()
-    monkeypatch.setattr(held_out, "MOST_FEATURES", 10)
-    imputer = Imputer(epochs=1, hidden_size=4, n_networks=1, random_state=0).fit(table.mask(hidden))
-    assert imputer._joint is None
+    monkeypatch.setattr(gaussian_expert, "MOST_FEATURES", 10)
+    imputer = make_imputer(epochs=1, hidden_size=4, n_networks=1, random_state=0).fit(table.mask(hidden))
+    assert imputer.ensemble_.gaussian is None
     assert not imputer.transform(table.mask(hidden)).isna().to_numpy().any()
 
 
@@ -202,13 +209,10 @@ def test_a_table_with_very_many_features_is_left_to_the_network(monkeypatch):
 def test_classes_that_lines_say_are_probabilities():
     table, hidden, _ = lines(400)
     shown = table.mask(hidden)
-    imputer = Imputer(epochs=1, hidden_size=4, n_networks=1, random_state=0).fit(shown)
-    assert imputer._joint is not None
-    values = imputer._open(shown).values
-    found = speak(
-        imputer._columns, imputer._parts, imputer._joint, place_cells(imputer._columns, imputer._parts, values)
-    )
-    sure = found[8]["probability"]
+    imputer = make_imputer(epochs=1, hidden_size=4, n_networks=1, random_state=0).fit(shown)
+    assert imputer.ensemble_.gaussian is not None
+    found = predict_cells(imputer.ensemble_.gaussian, imputer._open(shown).encoded)
+    sure = found[8].probability
     gone = hidden[:, 8]
     assert np.isnan(sure[~gone]).all()
     assert ((sure[gone] > 0.0) & (sure[gone] < 1.0)).all()

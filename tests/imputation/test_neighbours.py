@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import numpy as np
 import pandas as pd
 import pytest
+from imputers import make_imputer
 
-from evenly import Imputer
+from evenly import Column, Imputer
 from evenly._support.files import read_tensors
-from evenly.imputation import imputer as imputer_module
-from evenly.imputation import neighbours as twins
+from evenly.imputation import neighbours as expert
 from evenly.imputation.bins import make_bins
-from evenly.imputation.encoding import Part, mix_twins, quantile_part
-from evenly.imputation.neighbours import BELIEFS, BLOCK, FARTHEST, N_TWINS, Belief, find_twins, remember, weigh
+from evenly.imputation.columns import BinnedColumn, LikelihoodColumn
+from evenly.imputation.neighbours import (
+    BLOCK,
+    FARTHEST,
+    N_NEIGHBOURS,
+    WEIGHTS,
+    NeighbourIndex,
+    NeighbourWeight,
+    index_rows,
+)
+from evenly.imputation.predictive import BinnedPredictive
+from evenly.imputation.predictor import Predictor
+from evenly.imputation.validation import mix_neighbours
 from evenly.models.masked import Masked
 
 RNG = np.random.default_rng
@@ -44,7 +53,7 @@ def hide(table: pd.DataFrame, share: float = 0.1, seed: int = 0) -> tuple[pd.Dat
 
 
 def quick(**settings):
-    return Imputer(epochs=5, n_networks=1, hidden_size=16, random_state=0, **settings)
+    return make_imputer(epochs=5, n_networks=1, hidden_size=16, random_state=0, **settings)
 
 
 def as_columns(table: np.ndarray) -> list[np.ndarray]:
@@ -55,18 +64,18 @@ def test_the_nearest_rows_are_those_of_a_direct_search():
     rng = RNG(1)
     table = np.column_stack([rng.normal(size=(300, 4)), rng.integers(0, 3, (300, 2))])
     table[rng.random(table.shape) < 0.1] = np.nan
-    memory = remember(as_columns(table), [False] * 4 + [True] * 2, rng)
+    index = index_rows(as_columns(table), [False] * 4 + [True] * 2, rng)
     rows = table[:40].copy()
     rows[:, :4] += 1e-3 * rng.normal(size=(40, 4))
-    found = find_twins(memory, as_columns(rows))
+    found = index.find(as_columns(rows))
     for i, row in enumerate(rows):
         gaps = []
         for other in table:
             both = ~np.isnan(row) & ~np.isnan(other)
-            ranks = [np.interp([row[j], other[j]], memory.grid[j], memory.shares[j]) * np.sqrt(12.0) for j in range(4)]
+            ranks = [np.interp([row[j], other[j]], index.grid[j], index.shares[j]) * np.sqrt(12.0) for j in range(4)]
             gap = [(ranks[j][0] - ranks[j][1]) ** 2 if j < 4 else float(row[j] != other[j]) for j in range(6)]
             # Rows that share too few cells to be told from chance are no twins, however well these agree.
-            enough = memory.surprise[both].sum() >= np.log(300)
+            enough = index.surprise[both].sum() >= np.log(300)
             gaps.append(np.mean([g for g, b in zip(gap, both, strict=True) if b]) if enough else np.inf)
         assert found.distance[i, 0] == pytest.approx(min(gaps), abs=1e-12)
         np.testing.assert_array_equal(found.cells[i, 0], table[int(np.argmin(gaps))])
@@ -80,21 +89,21 @@ def test_all_twins_are_found_and_they_are_the_nearest_ones(jitter):
     table = base[rng.integers(0, 900, BLOCK + 900)]
     table[rng.random(table.shape) < 0.2] = np.nan
     classes = np.array([False] * 5 + [True] * 4)
-    memory = remember(as_columns(table), classes.tolist(), rng)
+    index = index_rows(as_columns(table), classes.tolist(), rng)
     rows = table[rng.integers(0, len(table), 150)]
     rows[:, :5] += jitter * rng.normal(size=(150, 5))
-    found, ours, theirs = find_twins(memory, as_columns(rows)), np.empty_like(rows), np.empty_like(table)
+    found, ours, theirs = index.find(as_columns(rows)), np.empty_like(rows), np.empty_like(table)
     for j in range(9):
         for into, own in ((ours, rows[:, j]), (theirs, table[:, j])):
-            ranks = np.where(np.isnan(own), np.nan, np.interp(own, memory.grid[j], memory.shares[j])) if j < 5 else own
+            ranks = np.where(np.isnan(own), np.nan, np.interp(own, index.grid[j], index.shares[j])) if j < 5 else own
             into[:, j] = np.sqrt(12.0) * ranks if j < 5 else ranks
     n_found = 0
     for i, row in enumerate(ours):
         both = ~np.isnan(row) & ~np.isnan(theirs)
         gap = np.where(both, np.where(classes, row != theirs, (row - np.nan_to_num(theirs)) ** 2), 0.0).sum(1)
-        agreeing = (both * memory.surprise).sum(1)
+        agreeing = (both * index.surprise).sum(1)
         distance = np.where(agreeing >= np.log(len(table)) - 1e-3, gap / np.maximum(both.sum(1), 1), np.inf)
-        expected = np.sort(np.where(distance <= FARTHEST, distance, np.inf))[:N_TWINS]
+        expected = np.sort(np.where(distance <= FARTHEST, distance, np.inf))[:N_NEIGHBOURS]
         np.testing.assert_allclose(found.distance[i], expected, atol=1e-12)
         n_found += np.isfinite(expected).sum()
     assert n_found > 150
@@ -103,20 +112,22 @@ def test_all_twins_are_found_and_they_are_the_nearest_ones(jitter):
 @pytest.mark.more
 def test_the_remembered_rows_are_prepared_once_and_saved_once(tmp_path, monkeypatch):
     table = RNG(0).normal(size=(300, 3))
-    memory, prepared = remember(as_columns(table), [False] * 3, RNG(0)), []
-    before = twins._factors
+    index, prepared = index_rows(as_columns(table), [False] * 3, RNG(0)), []
+    before = expert._factors
     monkeypatch.setattr(
-        twins, "_factors", lambda classes, placed: prepared.append(len(placed)) or before(classes, placed)
+        expert, "_factors", lambda classes, placed: prepared.append(len(placed)) or before(classes, placed)
     )
-    find_twins(memory, as_columns(table[:2]))
-    find_twins(memory, as_columns(table[:1]))
+    index.find(as_columns(table[:2]))
+    index.find(as_columns(table[:1]))
     assert prepared == [2, 1]
     monkeypatch.undo()
     imputer = quick().fit(hide(repeated())[0])
     imputer.save(tmp_path / "imputer.safetensors")
-    assert imputer._memory is not None
+    assert imputer.ensemble_.neighbours is not None
     tensors = read_tensors(tmp_path / "imputer.safetensors", "Imputer")[1]
-    assert [name for name, one in tensors.items() if len(one) == len(imputer._memory.values)] == ["memory"]
+    assert [name for name, one in tensors.items() if len(one) == len(imputer.ensemble_.neighbours.values)] == [
+        "neighbours"
+    ]
 
 
 def test_a_rows_twins_do_not_go_by_the_rows_around_it():
@@ -125,10 +136,10 @@ def test_a_rows_twins_do_not_go_by_the_rows_around_it():
     base = np.column_stack([rng.normal(size=(60, 5)), rng.integers(0, 3, (60, 3))])
     table = base[rng.integers(0, 60, 3000)]
     table[rng.random(table.shape) < 0.1] = np.nan
-    memory = remember(list(table.T), [False] * 5 + [True] * 3, rng)
-    whole = find_twins(memory, list(table[:700].T))
+    index = index_rows(list(table.T), [False] * 5 + [True] * 3, rng)
+    whole = index.find(list(table[:700].T))
     for rows in (slice(0, 1), slice(3, 18), slice(500, 700)):
-        for one, other in zip(find_twins(memory, list(table[rows].T)), whole, strict=True):
+        for one, other in zip(index.find(list(table[rows].T)), whole, strict=True):
             np.testing.assert_array_equal(one, other[rows])
 
 
@@ -136,7 +147,7 @@ def test_cells_of_repeated_rows_are_taken_over_and_others_are_not():
     table = repeated()
     shown, hidden = hide(table)
     imputer = quick().fit(shown)
-    assert {name for name, part in zip("abcdefg", imputer._parts, strict=True) if part.belief} >= {"a", "b", "c"}
+    assert {name for name, one in imputer.ensemble_.calibrations.items() if one.neighbours} >= {"a", "b", "c"}
     predicted = imputer.predict_cells(shown)
     visible = shown.to_numpy()
     for j in (0, 2):
@@ -156,41 +167,41 @@ def test_cells_of_repeated_rows_are_taken_over_and_others_are_not():
 @pytest.mark.more
 def test_a_table_without_repeated_rows_remembers_none():
     imputer = quick().fit(hide(repeated(share=0.0))[0])
-    assert imputer._memory is None
-    assert not any(part.belief for part in imputer._parts)
+    assert imputer.ensemble_.neighbours is None
+    assert not any(one.neighbours for one in imputer.ensemble_.calibrations.values())
 
 
 def test_rows_that_agree_by_chance_are_not_believed():
     rng = RNG(0)
     table = rng.integers(0, 2, (500, 6)).astype(float)
-    memory = remember(as_columns(table), [True] * 6, rng)
+    index = index_rows(as_columns(table), [True] * 6, rng)
     rows = table[:50].copy()
     rows[:, 0] = np.nan
     assert ((rows[:, None, 1:] == table[None, :, 1:]).all(2).sum(1) > 1).all()
-    found = find_twins(memory, as_columns(rows))
-    for belief in BELIEFS:
-        assert (weigh(found, 0, belief)[1] == 0.0).all()
+    found = index.find(as_columns(rows))
+    for weight in WEIGHTS:
+        assert (found.weigh(0, weight)[1] == 0.0).all()
 
 
 def test_heavy_tails_make_no_twins():
     """By standard deviations nearly all cells of such a column would be the same."""
     rng = RNG(0)
     table = np.column_stack([rng.standard_cauchy((400, 5))])
-    memory = remember(as_columns(table[:200]), [False] * 5, rng)
+    index = index_rows(as_columns(table[:200]), [False] * 5, rng)
     rows = table[200:].copy()
     rows[:, 0] = np.nan
-    assert (weigh(find_twins(memory, as_columns(rows)), 0, BELIEFS[0])[1] < 0.3).mean() > 0.97
+    assert (index.find(as_columns(rows)).weigh(0, WEIGHTS[0])[1] < 0.3).mean() > 0.97
 
 
-@pytest.mark.parametrize("n", [1, 2, N_TWINS, N_TWINS + 1])
+@pytest.mark.parametrize("n", [1, 2, N_NEIGHBOURS, N_NEIGHBOURS + 1])
 def test_few_rows_empty_columns_and_extreme_values_are_survived(n):
     table = np.column_stack([np.full(n, np.nan), np.linspace(0, 1e300, n), np.arange(n) % 2, np.full(n, 5.0)])
-    memory = remember(as_columns(table), [False, False, True, False], RNG(0))
+    index = index_rows(as_columns(table), [False, False, True, False], RNG(0))
     rows = np.vstack([table, [np.nan] * 4, [1.0, -1e300, 7.0, 2.0]])
-    found = find_twins(memory, as_columns(rows))
-    assert found.cells.shape == (n + 2, min(n, N_TWINS), 4)
+    found = index.find(as_columns(rows))
+    assert found.cells.shape == (n + 2, min(n, N_NEIGHBOURS), 4)
     for j in range(4):
-        weights, share = weigh(found, j, Belief(1e-3, 0.3))
+        weights, share = found.weigh(j, NeighbourWeight(1e-3, 0.3))
         assert np.isfinite(weights).all()
         assert ((share >= 0.0) & (share <= 1.0)).all()
 
@@ -199,24 +210,23 @@ def test_mixed_distributions_are_distributions_and_their_mean_moves_to_the_twin(
     rng = RNG(0)
     table = rng.normal(size=(300, 3)) * [1.0, 10.0, 100.0]
     table[1] = table[0]
-    memory = remember(as_columns(table), [False] * 3, rng)
+    index = index_rows(as_columns(table), [False] * 3, rng)
     row = table[:1].copy()
     row[0, 2] = np.nan
     bins = make_bins(table[:, 2])
     shares = np.asarray(bins.share)[None]
-    part = Part(modelled=True, bins=bins, belief=Belief(3e-4, 0.3))
-    usual = {"mean": bins.means(shares), "std": bins.stds(shares), "probabilities": shares}
-    mixed = mix_twins(part, usual, find_twins(memory, as_columns(row)), 2)
-    assert mixed["probabilities"].sum() == pytest.approx(1.0)
-    assert abs(mixed["mean"][0] - table[0, 2]) < 0.5 * abs(usual["mean"][0] - table[0, 2])
-    assert mixed["std"][0] < usual["std"][0]
+    cells = BinnedPredictive(Column(name="c", kind="real"), bins, bins.means(shares), shares)
+    mixed = mix_neighbours(cells, NeighbourWeight(3e-4, 0.3), index.find(as_columns(row)), 2)
+    assert mixed.probabilities.sum() == pytest.approx(1.0)
+    assert abs(mixed.mean()[0] - table[0, 2]) < 0.5 * abs(cells.mean()[0] - table[0, 2])
+    assert mixed.std[0] < cells.std[0]
 
 
 @pytest.mark.more
 def test_a_saved_imputer_takes_over_the_same_cells(tmp_path):
     shown, _ = hide(repeated())
     imputer = quick().fit(shown)
-    assert imputer._memory is not None
+    assert imputer.ensemble_.neighbours is not None
     imputer.save(tmp_path / "imputer")
     again = Imputer.load(tmp_path / "imputer")
     pd.testing.assert_frame_equal(again.transform(shown), imputer.transform(shown))
@@ -237,12 +247,15 @@ def counting(function, calls):
 def test_both_ends_of_intervals_come_from_one_prediction(monkeypatch):
     shown, _ = hide(repeated())
     imputer, calls = quick().fit(shown), []
-    opened = imputer._open(shown)
-    apart = [imputer._impute(opened, [partial(quantile_part, level=level)])[0] for level in (0.25, 0.75)]
-    monkeypatch.setattr(imputer_module, "find_twins", counting(imputer_module.find_twins, calls))
+    opened, predictor = imputer._open(shown), imputer._predictor()
+    apart = [
+        predictor.choose(opened.encoded, opened.rows, opened.n_rows, [lambda one: one.quantile(at)], [True] * 7)[0]  # noqa: B023
+        for at in (0.25, 0.75)
+    ]
+    monkeypatch.setattr(NeighbourIndex, "find", counting(NeighbourIndex.find, calls))
     monkeypatch.setattr(Masked, "predict_natural", counting(Masked.predict_natural, calls))
     ends = imputer.interval(shown, 0.5)
-    assert sorted(calls) == ["find_twins", "predict_natural"]
+    assert sorted(calls) == ["find", "predict_natural"]
     for end, values in zip(ends, apart, strict=True):
         pd.testing.assert_frame_equal(end, imputer._fill(opened, values), check_exact=True)
 
@@ -250,22 +263,22 @@ def test_both_ends_of_intervals_come_from_one_prediction(monkeypatch):
 def test_draws_recover_only_the_cells_of_their_turn_and_are_those_of_all_cells(monkeypatch):
     shown, hidden = hide(repeated())
     imputer, sizes = quick().fit(shown), []
-    assert imputer._memory is not None
-    predict, recover = Imputer._predict, imputer_module.recover_part
+    assert imputer.ensemble_.neighbours is not None
+    predict = Predictor.predict
+    for kind in (BinnedColumn, LikelihoodColumn):
 
-    def recover_and_count(fitted, part, naturals, said):
-        sizes.append(len(naturals[0]))
-        return recover(fitted, part, naturals, said)
+        def predict_and_count(self, naturals, *rest, before=kind.predict):
+            sizes.append(len(naturals[0]))
+            return before(self, naturals, *rest)
 
-    monkeypatch.setattr(imputer_module, "recover_part", recover_and_count)
+        monkeypatch.setattr(kind, "predict", predict_and_count)
     drawn = imputer.sample(shown, 2)
     assert sum(sizes) == 2 * hidden.sum()
 
-    def predict_all(self, opened, rows, draw=None, networks=None, wanted=None):
-        for where, usual in predict(self, opened, rows, draw, networks):
-            mine = dict(zip(self._modelled, wanted[where].T, strict=True))
-            yield where, {j: {name: one[mine[j]] for name, one in own.items()} for j, own in usual.items()}
+    def predict_all(self, table, rows, *, draw=None, networks=None, wanted=None):
+        for where, found in predict(self, table, rows, draw=draw, networks=networks):
+            yield where, [one.take(mine) for one, mine in zip(found, wanted[where].T, strict=True)]
 
-    monkeypatch.setattr(Imputer, "_predict", predict_all)
+    monkeypatch.setattr(Predictor, "predict", predict_all)
     for one, other in zip(drawn, imputer.sample(shown, 2), strict=True):
         pd.testing.assert_frame_equal(one, other, check_exact=True)

@@ -13,16 +13,20 @@ import numpy as np
 import polars as pl
 import polars.testing
 import pytest
+from imputers import make_imputer
 
 from evenly import EvenlyWarning, Imputer, LipschitzScaler, TableError, Trial, read_table, write_table
 from evenly.cli import main
 from evenly.imputation import streaming
-from evenly.imputation.encoding import arrange, describe, lay_out
-from evenly.imputation.streaming import Feed, ahead, draw_sample
+from evenly.imputation.columns import describe
+from evenly.imputation.encoding import EncodedColumn, EncodedTable, lay_out
+from evenly.imputation.ensemble import Ensemble
+from evenly.imputation.streaming import BatchStream, ahead, draw_sample
 from evenly.io import parquet
 from evenly.io.formats import write_parts
 from evenly.io.parquet import Parquet, is_dataset, open_parquet
-from evenly.models.fitting import Stream, fit_model
+from evenly.models import Plan, Stream, Watchers
+from evenly.models.fitting import fit_model
 from evenly.models.vae import VAE
 
 N = 6_000
@@ -100,7 +104,7 @@ def errors(full: pl.DataFrame) -> dict[str, float]:
 
 @pytest.fixture(scope="module")
 def learned(files) -> Imputer:
-    return Imputer(epochs=12, **SMALL).fit(files)
+    return make_imputer(epochs=12, **SMALL).fit(files)
 
 
 # --- learning -------------------------------------------------------------------------------------------------
@@ -108,7 +112,7 @@ def learned(files) -> Imputer:
 
 @pytest.mark.more
 def test_it_learns_from_files_as_it_does_from_a_table_in_memory(learned):
-    in_memory = errors(Imputer(epochs=12, **SMALL).fit_transform(GAPPY))
+    in_memory = errors(make_imputer(epochs=12, **SMALL).fit_transform(GAPPY))
     streamed = errors(learned.transform(GAPPY))
     alone = errors(
         TABLE.with_columns(
@@ -127,7 +131,7 @@ def test_what_is_told_of_the_training_is_by_epoch_and_of_all_rows(learned):
     assert len(history["elbo"]) == 12
     assert history["elbo"][-1] > history["elbo"][0]
     assert {name: len(one) for name, one in history["log_likelihood"].items()} == dict.fromkeys(columns, 12)
-    in_memory = Imputer(epochs=0, **SMALL).fit(GAPPY)
+    in_memory = make_imputer(epochs=0, **SMALL).fit(GAPPY)
     for name in columns:
         assert learned.baseline_[name] == pytest.approx(in_memory.baseline_[name], abs=0.1)
         assert history["log_likelihood"][name][-1] > learned.baseline_[name]
@@ -147,7 +151,7 @@ def plain_files(plain, tmp_path_factory) -> str:
 
 @pytest.mark.more
 def test_the_seed_gives_the_bytes(learned, files):
-    again = Imputer(epochs=12, **SMALL).fit(files)
+    again = make_imputer(epochs=12, **SMALL).fit(files)
     assert again.transform(GAPPY[:999]).equals(learned.transform(GAPPY[:999]))
     assert again.history_["elbo"].tolist() == learned.history_["elbo"].tolist()
     parts = [together(replace(make_feed(files), seed=seed), 1) for seed in (0, 0, 1)]
@@ -157,15 +161,15 @@ def test_the_seed_gives_the_bytes(learned, files):
 
 @pytest.mark.more
 def test_a_vae_learns_from_files_too(plain_files, plain):
-    imputer = Imputer(epochs=20, **TINY).fit(plain_files)
+    imputer = make_imputer(epochs=20, **TINY).fit(plain_files)
     assert (imputer.history_["elbo"][-5:] > imputer.history_["elbo"][0]).all()
     assert not imputer.transform(plain)["y"].has_nulls()
 
 
 def test_a_table_of_few_rows_is_read(plain, tmp_path):
     plain[:500].write_parquet(tmp_path / "few.parquet")
-    from_file = Imputer(epochs=0, **TINY).fit(tmp_path / "few.parquet")
-    from_table = Imputer(epochs=0, **TINY).fit(plain[:500])
+    from_file = make_imputer(epochs=0, **TINY).fit(tmp_path / "few.parquet")
+    from_table = make_imputer(epochs=0, **TINY).fit(plain[:500])
     assert from_file.transform(plain[:900]).equals(from_table.transform(plain[:900]))
 
 
@@ -188,7 +192,7 @@ def test_an_interrupt_keeps_what_was_learned(plain_files, plain, monkeypatch):
 
     monkeypatch.setattr(Parquet, "shuffled", shuffled)
     with pytest.warns(EvenlyWarning, match=r"interrupted: training ended after \d+ of \d+ parts"):
-        imputer = Imputer(epochs=50, **TINY).fit(plain_files)
+        imputer = make_imputer(epochs=50, **TINY).fit(plain_files)
     assert len(imputer.history_["elbo"]) == 3
     assert not imputer.transform(plain)["y"].has_nulls()
 
@@ -199,7 +203,7 @@ def test_a_file_that_goes_while_it_is_read_is_named(plain, tmp_path, monkeypatch
         "evenly.imputation.streaming.draw_sample", lambda *args: (_remove(tmp_path), draw_sample(*args))[1]
     )
     with pytest.raises(TableError, match=r"part1\.parquet': .*No such file"):
-        Imputer(epochs=1, **TINY).fit(tmp_path)
+        make_imputer(epochs=1, **TINY).fit(tmp_path)
 
 
 def _remove(folder: Path) -> None:
@@ -208,20 +212,24 @@ def _remove(folder: Path) -> None:
 
 @pytest.mark.more
 def test_progress_is_shown(plain_files, capsys):
-    Imputer(epochs=1, verbose=1, **TINY).fit(plain_files)
+    make_imputer(epochs=1, verbose=1, **TINY).fit(plain_files)
     assert "1/1 epochs" in " ".join(capsys.readouterr().err.split())
 
 
 # --- rows -----------------------------------------------------------------------------------------------------
 
 
-def make_feed(files: str, batch_size: int = 128, method: str = "std-none") -> Feed:
+def make_feed(files: str, batch_size: int = 128, method: str = "std-none") -> BatchStream:
     source = open_parquet(files)
     kinds = SMALL["kinds"] if "note" in source.names else None
     columns = LipschitzScaler(method, kinds=kinds, random_state=0).fit(source.scan()).columns_
     sample = draw_sample(source, columns, np.random.default_rng(0))
-    parts = [describe(one, own) for one, own in zip(columns, sample.values, strict=True)]
-    return Feed(source, columns, parts, lay_out(columns, parts), sample.rows, batch_size, 0, 7, True)
+    specs = tuple(describe(one, own) for one, own in zip(columns, sample.values, strict=True))
+    return BatchStream(source, Ensemble(VAE(2, 8), specs, source.n_rows), sample.rows, batch_size, 0, 7)
+
+
+def fitted_columns(feed: BatchStream):
+    return [one.fitted for one in feed.ensemble.specs]
 
 
 def in_order(data) -> np.ndarray:
@@ -229,7 +237,7 @@ def in_order(data) -> np.ndarray:
     return rows[np.lexsort(rows.T)]
 
 
-def together(feed: Feed, n_parts: int, held=None, skip: int = 0):
+def together(feed: BatchStream, n_parts: int, held=None, skip: int = 0):
     with feed(0, held) as stream:
         parts = list(islice(stream.parts, skip, skip + n_parts))
     assert {len(part.mask) for part in parts} == {feed.batch_size * feed.n_steps}
@@ -239,8 +247,8 @@ def together(feed: Feed, n_parts: int, held=None, skip: int = 0):
 @pytest.mark.parametrize("method", ["std-none", "lip-gamma"])
 def test_an_epoch_is_every_row_once_and_the_last_part_is_filled_up(files, method):
     feed = make_feed(files, method=method)
-    values = streaming.encode_piece(feed.columns, GAPPY.drop("note"))
-    expected = arrange(feed.layout, feed.columns, feed.parts, values, seed=7, keys=np.arange(N))
+    values = streaming.encode_piece(fitted_columns(feed), GAPPY.drop("note"))
+    expected = feed.ensemble.encode(values).data(seed=7, keys=np.arange(N))
     n_parts = -(-N // 512)
     first, second = (together(feed, n_parts, skip=skip) for skip in (0, n_parts))
     for epoch in (first, second):
@@ -264,10 +272,10 @@ def test_row_groups_come_in_random_order_and_take_turns(files):
 
 def test_held_out_cells_are_not_shown(files):
     feed = make_feed(files)
-    held = np.random.default_rng(1).random((len(feed.sampled), feed.layout.n_columns)) < 0.3
+    held = np.random.default_rng(1).random((len(feed.sampled), feed.ensemble.layout.n_columns)) < 0.3
     n_parts = -(-N // 512)
-    shown, all_of_it = (together(feed, n_parts, one).mask[:N].sum(0) for one in (held, None))
-    values = streaming.encode_piece(feed.columns, GAPPY.drop("note"))
+    shown, all_of_it = (together(feed, n_parts, one).mask[:N, : held.shape[1]].sum(0) for one in (held, None))
+    values = streaming.encode_piece(fitted_columns(feed), GAPPY.drop("note"))
     seen = ~np.isnan(np.column_stack([one for one in values if one is not None]))[feed.sampled]
     np.testing.assert_array_equal(all_of_it - shown, (seen & held).sum(0))
 
@@ -334,31 +342,31 @@ def test_a_sample_knows_the_extremes_and_every_class(tmp_path, monkeypatch):
     assert set(classes) == {0.0, 1.0}
     assert {np.nanmin(seldom), np.nanmax(seldom)} == {2.5, 9.75}
     np.testing.assert_array_equal(x, rare["x"].to_numpy()[sample.rows])
-    parts = [describe(one, own, binned=True) for one, own in zip(columns, sample.values, strict=True)]
-    assert [part.modelled for part in parts] == [True] * 4
-    assert not parts[1].whole
+    specs = [describe(one, own, binned=True) for one, own in zip(columns, sample.values, strict=True)]
+    assert [spec.modelled for spec in specs] == [True] * 4
+    assert not specs[1].whole
 
 
 def test_a_stream_of_the_whole_table_is_training_in_memory():
     rng = np.random.default_rng(0)
     scaler = LipschitzScaler("std-none").fit(rng.normal(size=(256, 3)))
     values = list(rng.normal(size=(3, 256)))
-    parts = [describe(one, own) for one, own in zip(scaler.columns_, values, strict=True)]
-    layout = lay_out(scaler.columns_, parts)
-    data = arrange(layout, scaler.columns_, parts, values, seed=None)
-    settings = {"epochs": 4, "batch_size": 64, "judge": lambda shared: 0.0}
-    shared, history, _ = fit_model(VAE(2, 8), layout, data, 0, 1e-3, **settings)
+    specs = [describe(one, own) for one, own in zip(scaler.columns_, values, strict=True)]
+    layout = lay_out(specs)
+    data = EncodedTable(tuple(map(EncodedColumn, specs, values)), layout).data(seed=None)
+    plan, watchers = Plan(1e-3, 4, 64), Watchers(lambda shared: 0.0)
+    shared, history, _ = fit_model(VAE(2, 8), layout, data, 0, plan, watchers)
     stream = Stream(iter([data] * 4), 1, 4)
-    same, again, _ = fit_model(VAE(2, 8), layout, data, 0, 1e-3, **settings, stream=stream)
+    same, again, _ = fit_model(VAE(2, 8), layout, data, 0, plan, watchers, stream)
     np.testing.assert_array_equal(history.elbo, again.elbo)
     np.testing.assert_array_equal(shared["mean"]["0"]["weight"], same["mean"]["0"]["weight"])
-    # The same visits, two an epoch: what is told of an epoch is their mean.
+    # The same visits, two an epoch: what is reported of an epoch is their mean.
     halves = Stream(iter([data] * 4), 2, 4)
-    told = []
-    settings |= {"epochs": 2, "callback": lambda epoch, info: told.append(epoch + 1.0)}
-    _, by_two, _ = fit_model(VAE(2, 8), layout, data, 0, 1e-3, **settings, stream=halves)
+    seen = []
+    watchers = Watchers(lambda shared: 0.0, lambda epoch, info: seen.append(epoch + 1.0))
+    _, by_two, _ = fit_model(VAE(2, 8), layout, data, 0, Plan(1e-3, 2, 64), watchers, halves)
     np.testing.assert_allclose(by_two.elbo, history.elbo.reshape(2, 2).mean(1), rtol=1e-6)
-    assert told == [0.5, 1.0, 1.5, 2.0]
+    assert seen == [0.5, 1.0, 1.5, 2.0]
 
 
 # --- filling --------------------------------------------------------------------------------------------------
@@ -531,7 +539,7 @@ def test_what_the_command_cannot_do_with_files_is_one_line(
 def test_networks_are_trained_on_a_dask_cluster_to_the_same_bytes(plain):
     distributed = pytest.importorskip("distributed")
     settings = {"epochs": 1, "hidden_size": 4, "n_networks": 2, "random_state": 0}
-    here = Imputer(**settings).fit(plain[:300])
+    here = make_imputer(**settings).fit(plain[:300])
     with (
         distributed.LocalCluster(
             n_workers=1, threads_per_worker=2, processes=True, dashboard_address=":0", silence_logs=50
@@ -539,7 +547,7 @@ def test_networks_are_trained_on_a_dask_cluster_to_the_same_bytes(plain):
         distributed.Client(cluster) as client,
         joblib.parallel_config(backend="dask"),
     ):
-        there = Imputer(**settings).fit(plain[:300])
+        there = make_imputer(**settings).fit(plain[:300])
         busy = client.run(lambda: "evenly.models.bbvi" in sys.modules)
     assert list(busy.values()) == [True]
     assert there.transform(plain[:300]).equals(here.transform(plain[:300]))

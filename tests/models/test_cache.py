@@ -84,12 +84,13 @@ def test_a_damaged_file_costs_a_compilation_and_nothing_else(nothing_set, tmp_pa
 def test_several_processes_may_share_it(tmp_path):
     """Three at once, from an empty folder; then one that compiles nothing but what is too quick to keep."""
     code = (
-        "import sys, numpy as np, jax; from evenly import Imputer\n"
+        "import sys, numpy as np, jax; from evenly import Imputer, Training\n"
         "took = []\n"
         "jax.monitoring.register_event_duration_secs_listener(\n"
         "    lambda name, seconds, **_: took.append(name) if name.endswith('cache_retrieval_time_sec') else None)\n"
         "x = np.random.default_rng(0).normal(size=(80, 2)); x[0, 0] = np.nan\n"
-        "full = Imputer(epochs=1, hidden_size=4, n_networks=1, random_state=0).fit_transform(x)\n"
+        "small = Training(epochs=1, n_networks=1, sizes={'hidden_size': 4})\n"
+        "full = Imputer(training=small, random_state=0).fit_transform(x)\n"
         "print(len(took), full[0, 0])"
     )
     environment = {name: value for name, value in os.environ.items() if not name.startswith("JAX_")}

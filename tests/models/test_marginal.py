@@ -65,7 +65,7 @@ def test_intervals_are_the_quantiles_of_the_column_and_draws_follow_it(table):
     np.testing.assert_allclose(high["real"][gone], seen.quantile(0.95), atol=0.1 * seen.std())
     drawn = np.concatenate([one["real"][gone] for one in imputer.sample(table, 5)])
     assert stats.ks_2samp(drawn, seen).pvalue > 0.01
-    shares = imputer.distribution(table)["class"]["probabilities"]
+    shares = imputer.distribution(table)["class"].probabilities
     np.testing.assert_allclose(
         shares, np.tile(table["class"].value_counts(normalize=True)[list("abc")], (400, 1)), rtol=1e-6
     )

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from imputers import make_imputer
 
-from evenly import Imputer, TableError
+from evenly import TableError
 
 SETTINGS: dict[str, Any] = {"model": "vae", "masked_training": True, "hidden_size": 16, "random_state": 0}
 
@@ -32,7 +33,7 @@ def test_it_stops_where_held_out_cells_say_so() -> None:
     noise = pd.DataFrame(np.random.default_rng(0).normal(size=(120, 4)), columns=list("abcd"))
     for masked, stops in ((True, True), (False, False)):
         settings = SETTINGS | {"masked_training": masked, "hidden_size": 64, "learning_rate": 1e-2}
-        imputer = Imputer(epochs=300, **settings).fit(noise)
+        imputer = make_imputer(epochs=300, **settings).fit(noise)
         assert (len(imputer.history_["elbo"]) < 300) == stops
 
 
@@ -43,7 +44,7 @@ def test_columns_that_say_a_little_of_each_other_are_learned() -> None:
     covariance = np.full((6, 6), 0.3) + 0.7 * np.eye(6)
     whole = rng.multivariate_normal(np.zeros(6), covariance, 1500)
     hidden = rng.random(whole.shape) < 0.1
-    imputer = Imputer(epochs=150, **SETTINGS | {"hidden_size": 64}).fit(np.where(hidden, np.nan, whole))
+    imputer = make_imputer(epochs=150, **SETTINGS | {"hidden_size": 64}).fit(np.where(hidden, np.nan, whole))
     found = imputer.transform(np.where(hidden, np.nan, whole))
     left = np.sqrt(np.mean((found - whole)[hidden] ** 2)) / whole[hidden].std()
     line = np.sqrt(1.0 - covariance[0, 1:] @ np.linalg.solve(covariance[1:, 1:], covariance[1:, 0]))
@@ -52,20 +53,21 @@ def test_columns_that_say_a_little_of_each_other_are_learned() -> None:
 
 @pytest.mark.more
 def test_held_out_cells_are_not_shown_when_they_are_judged() -> None:
-    imputer = Imputer(epochs=2, **SETTINGS).fit(holed_table())
-    layout, rng = imputer._layout, np.random.default_rng(0)
+    imputer = make_imputer(epochs=2, **SETTINGS).fit(holed_table())
+    ensemble, rng = imputer.ensemble_, np.random.default_rng(0)
+    layout = ensemble.layout
     data = layout.empty(5, "float32")
     data.inputs[:, : len(layout.inputs)] = rng.normal(size=(5, len(layout.inputs)))
     data.mask[:] = np.arange(layout.sizes.columns) != 1
     others = data.inputs.copy()
     others[:, np.flatnonzero(np.array(layout.inputs) == 1)] = 9.0
 
-    def told(**parts: np.ndarray) -> list[np.ndarray]:
-        return imputer._model.predict_natural(layout, imputer._networks[0], data._replace(**parts))
+    def predicted(**parts: np.ndarray) -> list[np.ndarray]:
+        return ensemble.model.predict_natural(layout, ensemble.networks[0], data._replace(**parts))
 
-    for one, other in zip(told(), told(inputs=others), strict=True):
+    for one, other in zip(predicted(), predicted(inputs=others), strict=True):
         np.testing.assert_array_equal(one, other)
-    assert (told(mask=np.ones_like(data.mask))[0] != told()[0]).any()
+    assert (predicted(mask=np.ones_like(data.mask))[0] != predicted()[0]).any()
 
 
 @pytest.mark.more
@@ -73,12 +75,12 @@ def test_a_prediction_is_the_average_over_draws_of_the_latent() -> None:
     """The share of a class among many sampled tables is its probability, up to the noise of so many draws."""
     table, n = holed_table(60), 600
     gone = table["c"].isna().to_numpy()
-    imputer = Imputer(method="lip-none", epochs=100, n_draws=400, **SETTINGS).fit(table)
-    averaged = np.asarray(imputer.distribution(table)["c"]["probability"])[gone]
+    imputer = make_imputer(method="lip-none", epochs=100, n_draws=400, **SETTINGS).fit(table)
+    averaged = imputer.distribution(table)["c"].probability[gone]
     yes = np.mean([(one["c"] == "yes").to_numpy()[gone] for one in imputer.sample(table, n)], axis=0)
     noise = np.sqrt(0.25 / n + 0.25 / 400)
     assert np.abs(yes - averaged).max() < 4.0 * noise
-    at_the_mean = imputer.set_params(n_draws=0).distribution(table)["c"]["probability"][gone]
+    at_the_mean = imputer.set_params(training__n_draws=0).distribution(table)["c"].probability[gone]
     assert np.mean((yes - averaged) ** 2) < np.mean((yes - at_the_mean) ** 2)
 
 
@@ -86,14 +88,14 @@ def test_a_prediction_is_the_average_over_draws_of_the_latent() -> None:
 @pytest.mark.parametrize("model", ["vae", "mixture", "factorization"])
 def test_what_a_row_gets_is_its_own_whatever_the_number_of_draws(model: str) -> None:
     table = holed_table(90)
-    imputer = Imputer(model, epochs=3, n_draws=3, random_state=0).fit(table)
+    imputer = make_imputer(model, epochs=3, n_draws=3, random_state=0).fit(table)
     full = imputer.transform(table)
     pd.testing.assert_frame_equal(imputer.transform(table.iloc[40:]), full.iloc[40:])
     pd.testing.assert_frame_equal(imputer.transform(table), full)
     assert not full.isna().any().any()
-    assert not full.equals(imputer.set_params(n_draws=0).transform(table))
+    assert not full.equals(imputer.set_params(training__n_draws=0).transform(table))
 
 
 def test_a_strange_number_of_draws_is_an_error() -> None:
     with pytest.raises(TableError, match=r"n_draws = -1.*whole number from 0"):
-        Imputer(n_draws=-1).fit(holed_table())
+        make_imputer(n_draws=-1).fit(holed_table())

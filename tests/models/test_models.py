@@ -21,11 +21,13 @@ from evenly import EvenlyWarning
 from evenly.likelihoods.continuous import EXPONENTIAL, GAMMA, LOG_NORMAL, NORMAL, UNIT_NORMAL
 from evenly.likelihoods.discrete import BERNOULLI, POISSON, Categorical
 from evenly.likelihoods.registry import LIKELIHOODS
-from evenly.models import MODELS, PAPERS
-from evenly.models.bbvi import Batches, column_gradients, normal_kl, objective, start, step, train, watch
+from evenly.models import MODELS, PAPERS, Plan
+from evenly.models.bbvi import column_gradients, gradient_changes, objective, start, step
 from evenly.models.factorization import Factorization, _best_second
 from evenly.models.fitting import fit_model
+from evenly.models.layers import normal_kl
 from evenly.models.layout import Data, Layout, constrain, pad_rows, unconstrain
+from evenly.models.loop import Batches, train
 from evenly.models.masked import Masked
 from evenly.models.mixture import Mixture
 from evenly.models.vae import VAE
@@ -181,12 +183,12 @@ def kinds_data(layout: Layout, dtype: str) -> Data:
 )
 def test_what_a_table_is_padded_with_does_not_matter(model, batch_size, double):
     """The same training in arrays that fit the table and in arrays of a size class, but for rounding."""
-    padded = KINDS.in_class(50, by_cell=model.by_cell)
+    padded = KINDS.in_class(50, in_bins=model.spec.bins_numbers)
     assert padded.n_raw > KINDS.n_raw
     found = []
     for layout, n_rows in ((KINDS, 50), (padded, 64)):
         data = kinds_data(layout, "float64")
-        state = start(model, layout, data, 3, 1e-2, n_steps=12.0, weights=[1.0, 2.0, 0.5, 1.0], n_rows=n_rows)
+        state = start(model, layout, data, 3, 1e-2, [1.0, 2.0, 0.5, 1.0], n_rows).of_steps(12.0)
         more = pad_rows(data, n_rows, layout)
         gradients = column_gradients(model, wire(layout), more, state, Batches(50, n_rows, 64).first)
         state, history = train(model, layout, more, state, epochs=4, batch_size=batch_size)
@@ -202,13 +204,13 @@ def test_what_a_table_is_padded_with_does_not_matter(model, batch_size, double):
 
 def test_tables_of_like_size_share_their_programs():
     """Another number of rows, other columns of other kinds, in another order: nothing is compiled again."""
-    first = KINDS.in_class(50, by_cell=True)
+    first = KINDS.in_class(50, in_bins=True)
     others = Layout((Categorical(5), BERNOULLI, UNIT_NORMAL, Categorical(9)), (0, 1, 2, 2), (0,) * 5 + (1, 2), (6,))
-    second = others.in_class(60, by_cell=True)
+    second = others.in_class(60, in_bins=True)
     model, rng = Masked(8), np.random.default_rng(0)
     model = replace(model, n_knots=4)
     named = Layout(first.likelihoods[:2] + first.likelihoods[3:], (0, 0, 1, 2), (0, 1, 2, 2, 2), (0,))
-    first = named.in_class(50, by_cell=True)
+    first = named.in_class(50, in_bins=True)
     classes = rng.integers(0, 5, 60)
     x = rng.normal(size=60)
     tables = [
@@ -222,10 +224,10 @@ def test_tables_of_like_size_share_their_programs():
     ]
     compiled = []
     with counting_compilations(compiled):
-        fit_model(model, first, tables[0], 0, 1e-3, epochs=1, batch_size=32)
+        fit_model(model, first, tables[0], 0, Plan(1e-3, 1, 32))
         assert len(compiled) >= 1
         compiled.clear()
-        shared, _, _ = fit_model(model, second, tables[1], 0, 1e-3, epochs=1, batch_size=32)
+        shared, _, _ = fit_model(model, second, tables[1], 0, Plan(1e-3, 1, 32))
     assert compiled == []
     assert np.isfinite(model.predict_natural(second, shared, tables[1])[3]).all()
 
@@ -252,7 +254,7 @@ def test_gradients_against_finite_differences(name, double):
 
     @jax.jit
     def value(at):
-        return objective(model, wire(MIXED), *unravel(at), jax.random.key(2), data, state, jnp.ones(20, bool))[0]
+        return objective(model, wire(MIXED), unravel(at), jax.random.key(2), data, state, jnp.ones(20, bool))[0]
 
     gradient = jax.jit(jax.grad(value))(flat)
     rng = np.random.default_rng(0)
@@ -343,7 +345,7 @@ def test_a_factorization_tells_all_classes_apart_by_row():
     mask[hidden, 2] = False
     data = place(layout, np.zeros((300, 0)), targets, mask)
     model = Factorization(3)
-    shared, _, _ = fit_model(model, layout, data, 0, 3e-2, epochs=200, batch_size=300)
+    shared, _, _ = fit_model(model, layout, data, 0, Plan(3e-2, 200, 300))
     classes = model.predict_natural(layout, shared, data)[2].argmax(-1)
     assert (classes == group)[hidden].mean() > 0.9
 
@@ -436,7 +438,7 @@ def test_a_loss_that_is_not_finite_goes_back_halves_the_rate_and_names_the_colum
     model, data = VAE(2, 8), few_data(50)
     state = start(model, FEW, data, 0, 1e30)
     with pytest.warns(EvenlyWarning, match=r"the loss stopped being finite .*columns \['a'.*halved the learning rate"):
-        after, history = train(model, FEW, data, state, epochs=3, names=tuple("abc"))
+        after, history = train(model, replace(FEW, names=tuple("abc")), data, state, epochs=3)
     assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(after.shared))
     assert np.isfinite(history.elbo).all()
     assert float(after.learning_rate) < 1e30
@@ -467,7 +469,7 @@ def test_an_interrupt_keeps_the_state_reached_so_far():
 
     try:
         with pytest.warns(EvenlyWarning, match="interrupted: training ended after .* of 1000 epochs"):
-            after, history = train(model, FEW, data, state, epochs=1000, callback=callback)
+            after, history = train(model, FEW, data, state, epochs=1000, on_epoch=callback)
     finally:
         signal.signal(signal.SIGINT, before)
     assert history.interrupted
@@ -478,7 +480,7 @@ def test_an_interrupt_keeps_the_state_reached_so_far():
 def test_a_callback_may_end_it():
     model, data = VAE(2, 8), few_data(50)
     state = start(model, FEW, data, 0, 1e-3)
-    assert len(train(model, FEW, data, state, epochs=50, callback=lambda epoch, info: epoch == 6)[1].elbo) == 7
+    assert len(train(model, FEW, data, state, epochs=50, on_epoch=lambda epoch, info: epoch == 6)[1].elbo) == 7
 
 
 @pytest.mark.more
@@ -487,7 +489,7 @@ def test_column_gradients_are_those_of_the_columns(double):
     state = start(model, FEW, data, 0, 1e-3)
     rows = jnp.arange(30)
     norms = column_gradients(model, wire(FEW), data, state, rows)
-    norms_again, changes = watch(model, wire(FEW), data, state, rows)
+    norms_again, changes = gradient_changes(model, wire(FEW), data, state, rows)
     np.testing.assert_allclose(norms_again, norms, rtol=1e-12)
     later = jax.jit(partial(step, model, wire(FEW)))(data, state, rows)[0].shared
     key = jax.random.wrap_key_data(state.key)
@@ -505,14 +507,14 @@ def test_column_gradients_are_those_of_the_columns(double):
 @pytest.mark.more
 def test_a_training_is_watched_at_evenly_spaced_points_and_is_the_same_unwatched():
     model, data = VAE(2, 8), few_data()
-    plain, history, nothing = fit_model(model, FEW, data, 3, 1e-3, epochs=7)
-    shared, again, watched = fit_model(model, FEW, data, 3, 1e-3, epochs=7, n_points=3)
-    assert watched.epochs.tolist() == [0, 2, 5, 7]
-    assert watched.gradients.shape == watched.changes.shape == (4, FEW.n_columns)
+    plain, history, nothing = fit_model(model, FEW, data, 3, Plan(1e-3, 7))
+    shared, again, trace = fit_model(model, FEW, data, 3, Plan(1e-3, 7, trace_points=3))
+    assert trace.epochs.tolist() == [0, 2, 5, 7]
+    assert trace.gradients.shape == trace.changes.shape == (4, FEW.n_columns)
     assert nothing.epochs.size == 0
-    _, _, at_first = fit_model(model, FEW, data, 3, 1e-3, epochs=1, n_points=0)
+    _, _, at_first = fit_model(model, FEW, data, 3, Plan(1e-3, 1, trace_points=0))
     assert at_first.epochs.tolist() == [0]
-    np.testing.assert_allclose(at_first.gradients, watched.gradients[:1], rtol=1e-5)
+    np.testing.assert_allclose(at_first.gradients, trace.gradients[:1], rtol=1e-5)
     np.testing.assert_array_equal(history.elbo, again.elbo)
     jax.tree.map(np.testing.assert_array_equal, plain, shared)
 

@@ -25,8 +25,10 @@ from commands import MAIN, Done, refused, run_process
 pytest.importorskip("jax")
 pytest.importorskip("polars")
 
+from imputers import make_imputer
+
 import evenly
-from evenly import Imputer, MissingExtraError, TableError
+from evenly import MissingExtraError, TableError
 from evenly.paper import records, sweep
 from evenly.paper.datasets import QUICK, DataSet, as_table, hidden_mask, schema, synthetic
 from evenly.paper.grid import plan
@@ -671,7 +673,7 @@ def test_the_errors_are_those_of_the_imputed_table(record):
     data = synthetic()
     hidden = hidden_mask(data, 20, 1)
     declared = schema(data, hidden=hidden, zeros="clip")
-    imputer = Imputer("mixture", "lip-bern", preset="paper", schema=declared, epochs=25, random_state=3)
+    imputer = make_imputer("mixture", "lip-bern", preset="paper", schema=declared, epochs=25, random_state=3)
     visible = as_table(data, hidden=hidden)
     imputed = imputer.fit(visible).transform(visible)
     scored = evenly.imputation_error(as_table(data), imputed, hidden, schema=declared)
@@ -693,7 +695,7 @@ def test_the_errors_are_those_of_the_imputed_table(record):
     # Log-likelihoods of the hidden cells, by the distributions that a user gets.
     found = imputer.distribution(visible)
     own = hidden[:, 0]
-    mean, std = found["real_1"]["mean"][own], found["real_1"]["std"][own]
+    mean, std = (found["real_1"].parameters[name][own] for name in ("mean", "std"))
     x = data.values[own, 0]
     by_hand = np.mean(-0.5 * ((x - mean) / std) ** 2 - np.log(std) - 0.5 * np.log(2 * np.pi))
     assert record["log_likelihood"][0] == pytest.approx(by_hand, rel=1e-4)

@@ -12,8 +12,9 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from imputers import make_imputer
 
-from evenly import Imputer, Schema, TableError, infer_schema, inspect_table, load_heart, read_table, write_table
+from evenly import Schema, TableError, infer_schema, inspect_table, load_heart, read_table, write_table
 from evenly.tables.frames import as_column
 
 RNG = np.random.default_rng(0)
@@ -234,7 +235,7 @@ def test_a_column_of_numbers_with_markers_is_filled_with_numbers(tmp_path):
     (tmp_path / "a.csv").write_text("age,height\n" + "\n".join(map(",".join, zip(ages, heights, strict=True))) + "\n")
     table = read_table(tmp_path / "a.csv")
     assert [(c.kind, c.n_missing) for c in inspect_table(table).columns] == [("count", 23), ("positive", 29)]
-    write_table(Imputer(epochs=1, random_state=0).fit_transform(table), tmp_path / "full.csv")
+    write_table(make_imputer(epochs=1, random_state=0).fit_transform(table), tmp_path / "full.csv")
     full = read_table(tmp_path / "full.csv")
     assert full.dtypes == [pl.Int64, pl.Float64]
     assert full.null_count().row(0) == (0, 0)

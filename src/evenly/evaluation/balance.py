@@ -20,8 +20,10 @@ from sklearn.utils import check_random_state
 
 from evenly._support import EvenlyWarning, TableError, require
 from evenly.evaluation.diagnosis import SCALINGS, ColumnBalance, Diagnosis, ShortTraining, give_verdict
+from evenly.imputation import GradientTrace, Imputer, Training
 from evenly.likelihoods import LIKELIHOODS, Likelihood
 from evenly.metrics import baseline_errors, clearly_better, column_errors, hide_keeping_two, mean_or_mode
+from evenly.models import SPECS
 from evenly.scaling import (
     ColumnStatistics,
     Feature,
@@ -251,15 +253,12 @@ def _log_loudness(features: Sequence[Feature], fits: Sequence[FittedScale], log_
 def _check_training(methods: Sequence[str], rate: Any, settings: Mapping[str, Any]) -> float:
     """Refuse settings before any long work; returns the learning rate."""
     require("jax", "models")
-    from evenly.imputation import Imputer
-    from evenly.models import MODELS
-
-    if settings["model"] not in MODELS:
-        raise TableError(f"model = {settings['model']!r}", f"expected one of {', '.join(MODELS)}")
+    if settings["model"] not in SPECS:
+        raise TableError(f"model = {settings['model']!r}", f"expected one of {', '.join(SPECS)}")
     if not methods:
         raise TableError("no methods", "expected one or more to train with", "or train=False")
-    Imputer(learning_rate=rate, **settings)._check_settings()
-    return MODELS[settings["model"]].learning_rate if rate == "auto" else float(rate)
+    Training(learning_rate=rate, epochs=settings["epochs"]).check()
+    return SPECS[settings["model"]].learning_rate if rate == "auto" else float(rate)
 
 
 @dataclass(frozen=True)
@@ -316,29 +315,29 @@ def short_epochs(n_rows: int, batch_size: int) -> int:
 
 def _train(shown: Coded, method: str, settings: dict[str, Any]) -> ShortTraining:
     """Train on the visible cells, and score the hidden ones."""
-    from evenly.imputation import Imputer
-
     n_rows = len(shown.truth)
     size = BATCH if n_rows >= FEW_ROWS else SMALL_BATCH
     epochs = short_epochs(n_rows, size) if settings["epochs"] == "auto" else settings["epochs"]
+    trace = GradientTrace(0)
     imputer = Imputer(
-        method=method,
+        settings["model"],
+        method,
         schema=Schema(columns=shown.columns),
         kinds=shown.kinds,
         likelihoods=shown.likelihoods,
-        batch_size=size,
-        n_networks=1,
-        **(settings | {"epochs": epochs}),
+        training=Training(epochs=epochs, batch_size=size, n_networks=1, learning_rate=settings["learning_rate"]),
+        callbacks=[trace],
+        random_state=settings["random_state"],
+        verbose=settings["verbose"],
     )
     with _listening() as notes:
-        predicted = imputer._fit(shown.table, 0).predict_cells(shown.table)
+        predicted = imputer.fit(shown.table).predict_cells(shown.table)
     errors = column_errors(shown.columns, shown.truth, predicted, shown.hidden)
     averages = baseline_errors(shown.columns, shown.truth, shown.hidden)
     names = [column.name for column in shown.columns]
     scored = shown.hidden.sum(0)
     curves = {name: tuple(curve.tolist()) for name, curve in imputer.history_["log_likelihood"].items()}
-    watched = imputer._watched
-    first = watched.gradients[0].astype(np.float64) if watched is not None else np.zeros(0)
+    first = trace.gradients[0].astype(np.float64) if len(trace.gradients) else np.zeros(0)
     return ShortTraining(
         method,
         len(imputer.history_["elbo"]),
@@ -350,7 +349,7 @@ def _train(shown: Coded, method: str, settings: dict[str, Any]) -> ShortTraining
         {name: int(n) for name, n in zip(names, scored, strict=True) if n},
         dict(zip(curves, (first / max(first.sum(), 1e-300)).tolist(), strict=True)),
         # A model that predicts cell by cell scores other cells, and another number of them, in each epoch.
-        _overlooked(shown, predicted, {} if imputer._model.by_cell else curves, imputer.baseline_),
+        _overlooked(shown, predicted, {} if imputer.ensemble_.model.spec.cell_by_cell else curves, imputer.baseline_),
         tuple(notes),
     )
 

@@ -106,7 +106,9 @@ def try_imputer(imputer: Imputer, table: Any, *, share: float = 0.1, random_stat
     >>> rng = np.random.default_rng(0)
     >>> x = rng.normal(50.0, 2.0, 200)
     >>> table = np.column_stack([x, 3.0 * x + rng.normal(size=200)])
-    >>> trial = try_imputer(Imputer(epochs=60, hidden_size=16, n_networks=1, random_state=0), table)
+    >>> from evenly import Training
+    >>> small = Training(epochs=60, n_networks=1, sizes={"hidden_size": 16})
+    >>> trial = try_imputer(Imputer(training=small, random_state=0), table)
     >>> [one.n_cells for one in trial.columns], trial.error < 0.8 * trial.baseline
     ([20, 20], True)
     """
@@ -123,9 +125,9 @@ def compare_imputers(
     Examples
     --------
     >>> table = np.random.default_rng(0).normal(size=(60, 2))
-    >>> some = [Imputer("marginal"), Imputer(epochs=1, hidden_size=16, n_networks=1, random_state=0)]
+    >>> some = [Imputer("marginal"), Imputer("marginal", estimate="median")]
     >>> [trial.model for trial in compare_imputers(some, table)]
-    ['marginal', 'masked']
+    ['marginal', 'marginal']
     """
     if not 0.0 < share < 1.0:
         raise TableError(f"share = {share!r}", "expected a number between 0 and 1")

@@ -4,8 +4,10 @@ Encoding, predictive distributions, the Gaussian and the neighbour expert, calib
 models' face; who evaluates, reports or prints is not known here.
 """
 
-from evenly.imputation.encoding import arrange, describe, lay_out
+from evenly.imputation.callbacks import Callback, GradientTrace
 from evenly.imputation.imputer import Imputer
 from evenly.imputation.pooling import pool
+from evenly.imputation.predictive import Predictive
+from evenly.imputation.training import Training
 
-__all__ = ["Imputer", "arrange", "describe", "lay_out", "pool"]
+__all__ = ["Callback", "GradientTrace", "Imputer", "Predictive", "Training", "pool"]

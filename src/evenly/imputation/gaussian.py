@@ -1,9 +1,9 @@
-"""Straight lines: a joint normal of all columns, which says of every missing cell what the known ones of its row do.
+"""The Gaussian expert: a joint normal of all columns, and the conditional distribution of a row's missing cells.
 
-A network needs rows to learn from. What one column says of another in a straight line takes few, and where there are
-many such lines, of columns that nearly repeat each other, no network finds them as exactly. The normal is that of a
-number and of its place among the column's numbers, and of every class; it is fitted by expectation-maximization, so
-that a row with missing cells counts for what it has.
+A network needs many rows to learn from; linear relations between columns take few, and where columns nearly repeat each
+other no network finds them as exactly. The features are a number, its rank among the column's numbers, and every class
+(`ModelledColumn.gaussian_features`). They are fitted by expectation-maximization, so that rows with missing cells count
+for what they have.
 """
 
 from __future__ import annotations
@@ -13,50 +13,46 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import ndtr, ndtri
 
-from evenly.imputation.bins import Bins
-from evenly.imputation.encoding import FARTHEST_TARGET, Part, encoder_inputs, standardize
-from evenly.scaling import FittedColumn
+from evenly.imputation.encoding import EncodedTable
+from evenly.imputation.predictive import Predictive
 from evenly.tables import Floats
 
-Usual = dict[str, Any]
+Flags = npt.NDArray[np.bool_]
 
 MOST_FEATURES = 500
-"""A table with more features than this is left to the network: every row would cost the cube of its missing ones."""
+"""A table with more features is left to the network: every row would cost the cube of its missing ones."""
 MOST_ROWS = 6_000
-"""Rows that it is fitted on at most: lines are known from these."""
-N_STEPS, SETTLED = 30, 2e-3
+"""Rows that it is fitted on at most: linear relations are known from these."""
+N_STEPS, TOLERANCE = 30, 2e-3
 """Steps of expectation-maximization at most, and the largest change of a covariance that ends them."""
 PRIORS = (1.0, 5.0, 25.0, 125.0)
-"""Rows of columns that say nothing of each other which are added, in number: what is tried, on held-out cells."""
+"""Prior strengths that are tried on validation cells, in pseudo-rows of independent columns."""
 PRIOR = 5.0
-"""The same where nothing is tried."""
-FARTHEST_PLACE = 1e-3
-"""Shares of the smallest and largest numbers that share a place."""
-LEAST_CLASS = 0.02
-"""No class is less probable than this part of its own share, whatever the lines say: they know no bounds."""
-MOST_PREFERRED = 20.0
-"""How much more, or less, probable than under the normal a bin may be: its share says, but far tails hold no normal."""
+"""The prior strength where none is tried."""
+FEW_ROWS = 2_000
+"""With more rows the prior hardly matters, and none is tried."""
+FARTHEST_LOSS = 25.0
+"""Squared standard deviations that a cell counts for at most where the prior is chosen: no cell decides alone."""
 BLOCK = 4_000_000
 """Numbers of the matrices that are inverted at once, at most."""
 
 
-class Joint(NamedTuple):
-    """A joint normal of features in standard deviations: their means, and the inverse of their covariances."""
+class Gaussian(NamedTuple):
+    """A joint normal of standardized features: their means, and the inverse of their covariances."""
 
     mean: Floats
     precision: Floats
 
 
-def fit_joint(table: Floats, prior: float = PRIOR, start: Joint | None = None) -> Joint:
+def fit_gaussian(table: Floats, prior: float = PRIOR, start: Gaussian | None = None) -> Gaussian:
     """Fit a joint normal to rows with missing features (NaN), which are in standard deviations from their means.
 
     Parameters
     ----------
     prior : float
-        How many rows' weight lies on features that say nothing of each other.
-    start : Joint, optional
+        The prior strength, in pseudo-rows of independent features.
+    start : Gaussian, optional
         One of nearly the same table, to go on from.
 
     Examples
@@ -65,7 +61,7 @@ def fit_joint(table: Floats, prior: float = PRIOR, start: Joint | None = None) -
     >>> x = rng.normal(size=2_000)
     >>> table = np.column_stack([x, 0.8 * x + 0.6 * rng.normal(size=2_000)])
     >>> table[:500, 1] = np.nan
-    >>> np.linalg.inv(fit_joint(table).precision).round(1)
+    >>> np.linalg.inv(fit_gaussian(table).precision).round(1)
     array([[1. , 0.8],
            [0.8, 1. ]])
     """
@@ -76,11 +72,11 @@ def fit_joint(table: Floats, prior: float = PRIOR, start: Joint | None = None) -
         pairs = counts.T @ counts
         found, axes = np.linalg.eigh(filled.T @ filled / np.maximum(pairs, 1.0) * (pairs / (pairs + prior)))
         # Covariances of pairs, each of other rows, need not be those of any table.
-        start = Joint(np.zeros(width), np.linalg.inv((axes * np.maximum(found, 1e-2)) @ axes.T))
-    joint, covariance = start, np.linalg.inv(start.precision)
+        start = Gaussian(np.zeros(width), np.linalg.inv((axes * np.maximum(found, 1e-2)) @ axes.T))
+    gaussian, covariance = start, np.linalg.inv(start.precision)
     for _ in range(N_STEPS):
         filled, spread = np.where(known, table, 0.0), np.zeros(width * width)
-        for rows, features, expected, left in _expect(joint, table):
+        for rows, features, expected, left in _expect(gaussian, table):
             filled[rows[:, None], features] = expected
             pairs = features[:, :, None] * width + features[:, None, :]
             spread += np.bincount(pairs.ravel(), left.ravel(), width * width)
@@ -88,126 +84,123 @@ def fit_joint(table: Floats, prior: float = PRIOR, start: Joint | None = None) -
         filled -= mean
         fresh = (filled.T @ filled + spread.reshape(width, width) + prior * np.eye(width)) / (n + prior)
         moved = float(np.abs(fresh - covariance).max())
-        covariance, joint = fresh, Joint(mean, np.linalg.inv(fresh))
-        if moved < SETTLED:
+        covariance, gaussian = fresh, Gaussian(mean, np.linalg.inv(fresh))
+        if moved < TOLERANCE:
             break
-    return joint
+    return gaussian
 
 
-def expect(joint: Joint, table: Floats) -> tuple[Floats, Floats]:
+def expect(gaussian: Gaussian, table: Floats) -> tuple[Floats, Floats]:
     """Return mean and standard deviation of every missing feature, given those that its row has; NaN at the others."""
     means, stds = np.full(table.shape, np.nan), np.full(table.shape, np.nan)
-    for rows, features, expected, left in _expect(joint, table):
+    for rows, features, expected, left in _expect(gaussian, table):
         means[rows[:, None], features] = expected
         stds[rows[:, None], features] = np.sqrt(np.maximum(np.diagonal(left, axis1=1, axis2=2), 0.0))
     return means, stds
 
 
-def _expect(joint: Joint, table: Floats) -> Iterator[tuple[Any, Any, Any, Any]]:
+def _expect(gaussian: Gaussian, table: Floats) -> Iterator[tuple[Any, Any, Any, Any]]:
     """Go through the rows with missing features, those with as many together: rows, features, means, covariances.
 
     The covariance of some features given all others is the inverse of their part of the precision: as large as what
     is missing, not as what is known. Sums of products row by row, so that a row does not go by those around it.
     """
     missing = np.isnan(table)
-    away = np.where(missing, 0.0, table - joint.mean)
+    away = np.where(missing, 0.0, table - gaussian.mean)
     counts = missing.sum(1)
     for k in np.unique(counts[counts > 0]):
         some = np.flatnonzero(counts == k)
         size = max(1, BLOCK // int(k * max(k, table.shape[1])))
         for rows in np.split(some, range(size, len(some), size)):
             features = np.nonzero(missing[rows])[1].reshape(len(rows), k)
-            left = np.linalg.inv(joint.precision[features[:, :, None], features[:, None, :]])
-            pull = np.einsum("rkf,rf->rk", joint.precision[features], away[rows])
-            yield rows, features, joint.mean[features] - np.einsum("rkl,rl->rk", left, pull), left
+            left = np.linalg.inv(gaussian.precision[features[:, :, None], features[:, None, :]])
+            pull = np.einsum("rkf,rf->rk", gaussian.precision[features], away[rows])
+            yield rows, features, gaussian.mean[features] - np.einsum("rkl,rl->rk", left, pull), left
 
 
 # --- of a table ---------------------------------------------------------------------------------------------------
 
 
-def owners(parts: Sequence[Part]) -> npt.NDArray[np.intp]:
-    """Return which of the modelled columns each feature of a joint normal belongs to."""
-    widths = [len(part.centers) + (part.bins is not None) for part in parts if part.modelled]
+def feature_owners(table: EncodedTable) -> npt.NDArray[np.intp]:
+    """Return which column each feature of the joint normal belongs to."""
+    widths = [one.spec.n_gaussian for one in table.columns]
     return np.repeat(np.arange(len(widths)), widths)
 
 
-def place_cells(columns: Sequence[FittedColumn], parts: Sequence[Part], values: Sequence[Floats | None]) -> Floats:
-    """Return the features of a joint normal from columns' values or codes: rows x features, NaN where missing.
+def gaussian_features(table: EncodedTable) -> Floats:
+    """Return the features of the joint normal: rows x features, NaN where missing."""
+    return np.concatenate([one.spec.gaussian_features(one.values) for one in table.columns], axis=1)
 
-    Of a number: its distance from the mean, and its place among the column's numbers as a quantile of the normal. Of
-    a class: whether it is that one.
+
+def predict_cells(gaussian: Gaussian, table: EncodedTable, features: Floats | None = None) -> list[Predictive | None]:
+    """Return the distributions of each column's missing cells given the others of their rows; NaN at known cells.
+
+    Parameters
+    ----------
+    features : array, optional
+        Of the joint normal, if they are at hand; some may be hidden in them.
     """
-    found = []
-    for fitted, part, own in zip(columns, parts, values, strict=True):
-        if not part.modelled:
-            continue
-        assert own is not None
-        if part.bins is None:
-            standard = standardize(encoder_inputs(fitted.column, own), part.centers, part.spreads)
-        else:
-            places = np.clip(part.bins.places(own), FARTHEST_PLACE, 1.0 - FARTHEST_PLACE)
-            standard = np.column_stack([standardize(own, part.mean, part.std), ndtri(places)])
-        found.append(np.where(np.isnan(own)[:, None], np.nan, np.clip(standard, -FARTHEST_TARGET, FARTHEST_TARGET)))
-    return np.concatenate(found, axis=1)
-
-
-def speak(columns: Sequence[FittedColumn], parts: Sequence[Part], joint: Joint, table: Floats) -> list[Usual]:
-    """Return what a joint normal says of each modelled column's cells; NaN where a cell is known.
-
-    Of a binned number: `mean` and `probabilities`; of classes `probabilities`, or the `probability` of yes.
-    """
-    means, stds = expect(joint, table)
+    means, stds = expect(gaussian, gaussian_features(table) if features is None else features)
     found, at = [], 0
-    for fitted, part in zip(columns, parts, strict=True):
-        if not part.modelled:
-            continue
-        if part.bins is not None:
-            mean = np.clip(means[:, at], -FARTHEST_TARGET, FARTHEST_TARGET)
-            shares = tilt(part.bins, mean, stds[:, at], part.mean, part.std)
-            with np.errstate(over="ignore"):
-                in_units = np.clip(part.mean + part.std * mean, part.extent[0], part.extent[1])
-            found.append({"mean": in_units, "probabilities": shares})
-            at += 2
-            continue
-        width = len(part.centers)
-        if fitted.column.has_classes:
-            likely = np.asarray(part.centers) + np.asarray(part.spreads) * means[:, at : at + width]
-            least = LEAST_CLASS * np.asarray(fitted.frequencies)
-            if width == 1:
-                found.append({"probability": np.clip(likely[:, 0], least[1], 1.0 - least[0])})
-            else:
-                likely = np.maximum(likely, np.maximum(least, 1e-6))
-                found.append({"probabilities": likely / likely.sum(1, keepdims=True)})
-        else:
-            found.append({})
-        at += width
+    for one in table.columns:
+        until = at + one.spec.n_gaussian
+        found.append(one.spec.from_gaussian(means[:, at:until], stds[:, at:until]))
+        at = until
     return found
 
 
-def tilt(bins: Bins, means: Floats, stds: Floats, center: float, spread: float) -> Floats:
-    """Return the probabilities of bins under normals, in standard deviations of the column; NaN stays.
+class Validated(NamedTuple):
+    """A joint normal of the whole table, and what normals without some hidden cells predict for these."""
 
-    A normal knows no zeros and no tails. So a bin is as much more probable than under it as its share of the column is
-    than under the column's own normal.
+    gaussian: Gaussian | None
+    predictions: list[list[Predictive | None]]
+    """By set of hidden cells and column: those of the column's own hidden cells."""
 
-    Examples
-    --------
-    >>> from evenly.imputation.bins import make_bins
-    >>> bins = make_bins(np.array([0.0, 0.0, 0.0, 1.0]))
-    >>> tilt(bins, np.array([0.0, 5.0]), np.array([1.0, 0.1]), 0.25, 0.433).round(2)
-    array([[0.75, 0.25],
-           [0.  , 1.  ]])
+
+def fit_validated(table: EncodedTable, hidden: Sequence[Flags], rng: np.random.Generator) -> Validated:
+    """Fit a joint normal to a table, and predict cells by normals that were fitted without them.
+
+    Parameters
+    ----------
+    hidden : sequence of arrays
+        Sets of cells: rows x columns, True where hidden.
     """
-    edges = standardize(bins.edges, center, spread)
-    share = np.asarray(bins.share)
-    preferred = share / np.maximum(np.diff(ndtr(edges), prepend=0.0, append=1.0), 1e-12)
-    preferred = np.clip(preferred, 1.0 / MOST_PREFERRED, MOST_PREFERRED)
-    # The difference of two probabilities near 1 is lost: on that side those of the other end are taken.
-    z = (edges - means[:, None]) / np.maximum(stds, 1e-6)[:, None]
-    low, high = (
-        np.pad(z, ((0, 0), (1, 0)), constant_values=-np.inf),
-        np.pad(z, ((0, 0), (0, 1)), constant_values=np.inf),
-    )
-    low, high = np.where(low > 0.0, -high, low), np.where(low > 0.0, -low, high)
-    likely = preferred * (ndtr(high) - ndtr(low)) + 1e-9 * share
-    return np.asarray(likely / likely.sum(1, keepdims=True))
+    owners = feature_owners(table)
+    if len(owners) > MOST_FEATURES or not any(one.any() for one in hidden):
+        return Validated(None, [[None] * len(table.columns) for _ in hidden])
+    n_rows = len(hidden[0])
+    some = np.arange(n_rows)
+    if n_rows > MOST_ROWS:
+        some = np.sort(rng.choice(n_rows, MOST_ROWS, replace=False))
+        # Only rows to fit on and rows to predict: the others of a million need not be encoded.
+        needed = np.flatnonzero(np.isin(np.arange(n_rows), some) | np.any([one.any(1) for one in hidden], axis=0))
+        hidden, some, table = [one[needed] for one in hidden], np.searchsorted(needed, some), table.rows(needed)
+    features = gaussian_features(table)
+    by_feature = [one[:, owners] for one in hidden]
+    without, prior = _choose_prior(features, by_feature, some)
+    predictions = []
+    for cells, own, gaussian in zip(hidden, by_feature, without, strict=True):
+        rows = np.flatnonzero(cells.any(1))
+        found = predict_cells(gaussian, table, np.where(own, np.nan, features)[rows])
+        predictions.append([None if one is None else one.take(cells[rows, j]) for j, one in enumerate(found)])
+    return Validated(fit_gaussian(features[some], prior, without[0]), predictions)
+
+
+def _choose_prior(
+    features: Floats, hidden: Sequence[Flags], some: npt.NDArray[np.intp]
+) -> tuple[list[Gaussian], float]:
+    """Choose the prior strength by the squared error of hidden cells; returns the normals without these, too."""
+    shown = [np.where(one, np.nan, features) for one in hidden]
+    if len(features) >= FEW_ROWS:
+        return [fit_gaussian(one[some], PRIOR) for one in shown], PRIOR
+    start: Sequence[Gaussian | None] = [None] * len(hidden)
+    tried = []
+    for prior in PRIORS:
+        fitted = [fit_gaussian(one, prior, before) for one, before in zip(shown, start, strict=True)]
+        lost = [
+            np.minimum((expect(gaussian, one)[0] - features)[own & ~np.isnan(features)] ** 2, FARTHEST_LOSS)
+            for gaussian, one, own in zip(fitted, shown, hidden, strict=True)
+        ]
+        tried.append((float(np.concatenate(lost).mean()), fitted, prior))
+        start = fitted
+    return min(tried, key=lambda one: one[0])[1:]

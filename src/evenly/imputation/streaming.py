@@ -16,9 +16,9 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from evenly.imputation.encoding import Part, arrange
+from evenly.imputation.ensemble import Ensemble
 from evenly.io import Parquet, Piece, open_parquet
-from evenly.models import Data, Layout, Stream
+from evenly.models import Data, Stream
 from evenly.scaling import FittedColumn
 from evenly.tables import Floats, TableColumn, as_column, open_table
 
@@ -100,7 +100,7 @@ def draw_sample(source: Parquet, columns: Sequence[FittedColumn], rng: np.random
         low, high = np.searchsorted(chosen, [piece.first, piece.first + len(table)])
         tables.append(table[chosen[low:high] - piece.first])
         for one, own in zip(witnesses, table.T, strict=True):
-            extra |= {piece.first + row: table[row].copy() for row in one.look(own)}
+            extra |= {piece.first + row: table[row].copy() for row in one.find(own)}
     more = np.setdiff1d(np.array(list(extra), np.int64), chosen)
     places = np.concatenate([chosen, more])
     order = np.argsort(places, kind="stable")
@@ -117,7 +117,7 @@ class _Witnesses:
         self.seen = np.zeros(n_classes, bool)
         self.low, self.high, self.whole = np.inf, -np.inf, True
 
-    def look(self, values: Floats) -> list[int]:
+    def find(self, values: Floats) -> list[int]:
         """Return the rows of new extremes, new classes, and of the first number that is not whole."""
         rows = np.flatnonzero(~np.isnan(values))
         seen = values[rows]
@@ -143,20 +143,18 @@ class _Witnesses:
 
 
 @dataclass(frozen=True)
-class Feed:
-    """All rows of a table, epoch after epoch, as parts that a model is trained on; see `fitting.Stream`."""
+class BatchStream:
+    """All rows of a table, epoch after epoch, as parts that a model is trained on; see `evenly.models.Stream`."""
 
     source: Parquet
-    columns: Sequence[FittedColumn]
-    parts: Sequence[Part]
-    layout: Layout
+    ensemble: Ensemble
+    """How the table's columns are modelled."""
     sampled: Rows
-    """The places of the rows that cells may be held out from."""
+    """The places of the rows that validation cells are held out from."""
     batch_size: int
     seed: int
     noise: int
     """The seed of the Gamma trick's noise, which goes by the row's place in the table."""
-    with_inputs: bool
 
     @property
     def n_steps(self) -> int:
@@ -179,13 +177,13 @@ class Feed:
         """Read, encode and shuffle pools of rows, each cut into parts of one size, without end."""
         size = self.batch_size * self.n_steps
         most = max(POOL, size)
-        names = [one.column.name for one, part in zip(self.columns, self.parts, strict=True) if part.modelled]
+        names = [one.name for one in self.ensemble.modelled]
         for epoch in count():
             rng = np.random.default_rng((self.seed, network, epoch))
             pool: list[Data] = []
             first, n = None, 0
             for piece in self.source.shuffled(names, rng):
-                pool.append(self._arrange(piece, held))
+                pool.append(self._encode(piece, held))
                 n += len(piece.frame)
                 if n >= most:
                     cut, rest = _cut(_shuffle(pool, rng), size)
@@ -199,15 +197,14 @@ class Feed:
             cut, _ = _cut(_join([last, again.rows(np.arange(lacking) % len(again.mask))]), size)
             yield cut
 
-    def _arrange(self, piece: Piece, held: Flags | None) -> Data:
-        values = encode_piece(self.columns, piece.frame)
+    def _encode(self, piece: Piece, held: Flags | None) -> Data:
+        values = encode_piece([one.fitted for one in self.ensemble.specs], piece.frame)
         keys = np.arange(piece.first, piece.first + len(piece.frame))
-        data = arrange(
-            self.layout, self.columns, self.parts, values, seed=self.noise, with_inputs=self.with_inputs, keys=keys
-        )
+        table = self.ensemble.encode(values)
+        data = table.data(seed=self.noise, with_inputs=self.ensemble.model.spec.reads_inputs, keys=keys)
         if held is not None:
             low, high = np.searchsorted(self.sampled, [piece.first, piece.first + len(piece.frame)])
-            data.mask[self.sampled[low:high] - piece.first, : self.layout.n_columns] &= ~held[low:high]
+            data.mask[self.sampled[low:high] - piece.first, : table.layout.n_columns] &= ~held[low:high]
         return data
 
 

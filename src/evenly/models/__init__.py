@@ -4,25 +4,27 @@ What a model is, what it can do and how its arrays are laid out is known without
 when they are asked for. Tables, scales and methods are not known here.
 """
 
-from evenly.models.base import Fitted, History, Info, Model, Stream, Watched, flatten, unflatten
-from evenly.models.budget import auto_batch_size, auto_epochs, auto_networks
+from evenly.models.base import Fitted, History, Info, Model, Plan, Stream, Trace, Watchers, flatten, unflatten
+from evenly.models.budget import published_epochs
 from evenly.models.layout import Data, Layout
-from evenly.models.registry import MODELS, PAPERS
+from evenly.models.spec import MODELS, PAPERS, SPECS, ModelSpec
 
 __all__ = [
     "MODELS",
     "PAPERS",
+    "SPECS",
     "Data",
     "Fitted",
     "History",
     "Info",
     "Layout",
     "Model",
+    "ModelSpec",
+    "Plan",
     "Stream",
-    "Watched",
-    "auto_batch_size",
-    "auto_epochs",
-    "auto_networks",
+    "Trace",
+    "Watchers",
     "flatten",
+    "published_epochs",
     "unflatten",
 ]

@@ -1,15 +1,17 @@
-"""What a model is to the rest of the package: what it can do, how it is fitted, what it predicts. Without JAX."""
+"""The interface of a model: how it is fitted, what it predicts. Without JAX."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from evenly.models.layout import Data, Layout
+from evenly.models.spec import ModelSpec, register
 
 Floats = npt.NDArray[np.float64]
 
@@ -29,8 +31,8 @@ class History(NamedTuple):
     interrupted: bool = False
 
 
-class Watched(NamedTuple):
-    """What was seen at some points of a training: after how many epochs, each column's gradient norm and its change."""
+class Trace(NamedTuple):
+    """Gradients at some points of a training: after how many epochs, each column's gradient norm and its change."""
 
     epochs: npt.NDArray[Any]
     gradients: npt.NDArray[Any]
@@ -46,31 +48,57 @@ class Stream(NamedTuple):
 
 
 class Fitted(NamedTuple):
-    """A model's shared parameters, what every epoch brought, and what was watched on the way."""
+    """A model's shared parameters, what every epoch brought, and the gradients that were asked for."""
 
     shared: dict[str, Any]
     history: History
-    watched: Watched
+    trace: Trace
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How a model is trained."""
+
+    learning_rate: float
+    epochs: int
+    batch_size: int = 1024
+    weights: Any = 1.0
+    """Of each column's log-likelihood in the objective."""
+    trace_points: int | None = None
+    """At how many points to trace gradients, evenly spaced, and before the first epoch; 0: there alone."""
+
+
+class Watchers(NamedTuple):
+    """Who is asked while a model is trained."""
+
+    validate: Callable[[Any], float] | None = None
+    """A score of shared parameters, the higher the better: training ends when it no longer rises."""
+    on_epoch: Callable[[float, Info], bool | None] | None = None
+    """Called with the epoch and its info; training ends if it returns True."""
+
+
+NOBODY = Watchers()
 
 
 class Model(ABC):
-    """What a model says of itself. It is a frozen set of sizes: it holds no arrays."""
+    """A model of some sizes: a frozen dataclass that holds no arrays.
 
-    learning_rate: ClassVar[float] = 1e-3
-    """The paper's."""
-    trains: ClassVar[bool] = True
-    """Whether it is learned by steps; otherwise there is nothing to wait for, to hold out cells for, or to average."""
-    reads_inputs: ClassVar[bool] = False
-    """Whether it looks at `Data.inputs`; otherwise there need not be any."""
-    by_cell: ClassVar[bool] = False
-    """Whether it predicts each cell from the others, without variables of rows: then cells are drawn one by one."""
-    by_row: ClassVar[bool] = False
-    """Whether it has variables of rows, which must all be in memory; otherwise a table may come part by part."""
+    A subclass that declares a `spec` is known by its name from then on.
+    """
+
+    spec: ClassVar[ModelSpec]
+    """What the model can do."""
+
+    def __init_subclass__(cls, **settings: Any) -> None:
+        """Register a model that has a spec."""
+        super().__init_subclass__(**settings)
+        if "spec" in vars(cls):
+            register(cls.spec, cls)
 
     @property
-    def hides(self) -> bool:
-        """Whether it is trained to predict cells that are hidden from it: then held-out ones can say when to stop."""
-        return self.by_cell and self.trains
+    def hides_cells(self) -> bool:
+        """Whether it is trained to predict cells hidden from it: then validation cells can end the training."""
+        return self.spec.calibrated
 
     @classmethod
     @abstractmethod
@@ -78,8 +106,22 @@ class Model(ABC):
         """Return the model with the paper's sizes for a table, but for those that are given by name."""
 
     @abstractmethod
-    def fit(self, layout: Layout, data: Data, seed: int, learning_rate: float, **settings: Any) -> Fitted:
-        """Fit the model from the start; the settings are those of `fitting.fit_model`."""
+    def fit(
+        self,
+        layout: Layout,
+        data: Data,
+        seed: int,
+        plan: Plan,
+        watchers: Watchers = NOBODY,
+        stream: Stream | None = None,
+    ) -> Fitted:
+        """Fit the model from the start.
+
+        Parameters
+        ----------
+        stream : Stream, optional
+            All rows, part by part; then `data` are only some of them, to start from.
+        """
 
     @abstractmethod
     def predict_natural(

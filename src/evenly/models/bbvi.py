@@ -1,4 +1,4 @@
-"""Black-box variational inference: the ELBO by column, one step, and the training loop that all models share.
+"""Black-box variational inference: the ELBO by column, one step, one epoch, predictions and gradients.
 
 A model never sees a dataframe, a scale or a method's name. It gets inputs that are the same under every method, the
 scaled features to explain, a mask, and a wiring: the likelihood of each feature and the column it belongs to. What is
@@ -8,11 +8,9 @@ use the same program.
 
 from __future__ import annotations
 
-import warnings
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
-from itertools import repeat
 from typing import Any, ClassVar, NamedTuple
 
 import jax
@@ -21,10 +19,9 @@ import numpy as np
 import numpy.typing as npt
 import optax
 
-from evenly._support import EvenlyWarning
-from evenly.models.base import Fitted, History, Info, Model
+from evenly.models.base import NOBODY, Fitted, Info, Model, Plan, Stream, Watchers
 from evenly.models.cache import keep_compiled
-from evenly.models.layout import LEAST_ROWS, MANY_ROWS, Data, Layout, size_class
+from evenly.models.layout import Data, Layout
 from evenly.models.wiring import Wiring, wire
 
 keep_compiled()
@@ -82,11 +79,19 @@ class Trained(Model):
     def infer_local(self, shared: Any, key: jax.Array, wiring: Wiring, data: Data) -> Any:
         """Return the variational parameters of new rows, with the shared ones fixed."""
 
-    def fit(self, layout: Layout, data: Data, seed: int, learning_rate: float, **settings: Any) -> Fitted:
+    def fit(
+        self,
+        layout: Layout,
+        data: Data,
+        seed: int,
+        plan: Plan,
+        watchers: Watchers = NOBODY,
+        stream: Stream | None = None,
+    ) -> Fitted:
         """Train it from the start; see `fitting.fit_model`."""
         from evenly.models.fitting import fit_model
 
-        return fit_model(self, layout, data, seed, learning_rate, **settings)
+        return fit_model(self, layout, data, seed, plan, watchers, stream)
 
     def predict_natural(
         self,
@@ -123,6 +128,10 @@ class State(NamedTuple):
     """How many rows the table has: its arrays may have more."""
     weights: Any
     """Of each column's log-likelihood in the objective."""
+
+    def of_steps(self, n_steps: float) -> State:
+        """Return the state of a training that is to take so many steps in all."""
+        return self._replace(n_steps=np.asarray(n_steps, np.asarray(self.n_steps).dtype))
 
 
 def jit_by_model(function: Callable[..., Any], static_argnums: tuple[int, ...]) -> Callable[..., Any]:
@@ -162,14 +171,15 @@ def start(
     data: Data,
     seed: int,
     learning_rate: float,
-    n_steps: float = 1.0,
     weights: Any = 1.0,
     n_rows: int | None = None,
 ) -> State:
-    """Return the first state, of NumPy arrays.
+    """Return the first state, of NumPy arrays, of a training of one step; see `State.of_steps`.
 
     Parameters
     ----------
+    weights : array
+        Of each column's log-likelihood in the objective.
     n_rows : int, optional
         Of the arrays that training will see; by default as many as `data` have.
     """
@@ -192,7 +202,7 @@ def start(
         key,
         np.zeros((), np.int32),
         np.asarray(learning_rate, dtype),
-        np.asarray(n_steps, dtype),
+        np.ones((), dtype),
         np.int32(len(data.mask)),
         weighed,
     )
@@ -201,14 +211,20 @@ def start(
 def objective(
     model: Trained,
     wiring: Wiring,
-    shared: Any,
-    local: Any,
+    variables: tuple[Any, Any],
     key: jax.Array,
     data: Data,
     state: State,
     valid: jax.Array,
 ) -> tuple[jax.Array, Terms]:
-    """Return minus the ELBO per row, as estimated from the valid ones of some rows, and its parts."""
+    """Return minus the ELBO per row, as estimated from the valid ones of some rows, and its parts.
+
+    Parameters
+    ----------
+    variables : pair of trees
+        The shared parameters and those of the rows.
+    """
+    shared, local = variables
     terms = model.terms({**shared, **state.fixed}, local, key, wiring, data, state.epoch)
     by_row = (state.weights * terms.log_likelihood).sum(-1) - terms.local_kl
     elbo = jnp.where(valid, by_row, 0.0).sum() / valid.sum() - terms.shared_kl / state.n_rows
@@ -225,8 +241,8 @@ def step(model: Trained, wiring: Wiring, data: Data, state: State, rows: jax.Arr
     draw = jax.random.wrap_key_data(state.key)
     valid = rows < data.mask.shape[0]
     local, batch = take((state.local, data), rows)
-    (value, terms), (to_shared, to_local) = jax.value_and_grad(objective, argnums=(2, 3), has_aux=True)(
-        model, wiring, state.shared, local, draw, batch, state, valid
+    (value, terms), (to_shared, to_local) = jax.value_and_grad(objective, argnums=2, has_aux=True)(
+        model, wiring, (state.shared, local), draw, batch, state, valid
     )
     adam = optax.scale_by_adam(b2=model.second_decay)
     rate = state.learning_rate * model.schedule(state.shared_moments.count / state.n_steps)
@@ -281,155 +297,18 @@ def run_epoch(
     return state, info
 
 
-_compiled = jit_by_model(run_epoch, (0,))
+compiled_epoch = jit_by_model(run_epoch, (0,))
 
 
 @partial(jax.jit, static_argnums=0)
-def _compiled_together(
+def compiled_epochs(
     model: Trained, wiring: Wiring, data: Data, state: State, order: jax.Array, n_steps: Any
 ) -> tuple[State, Info]:
+    """Run an epoch of several runs at once, along a leading axis."""
     return jax.vmap(partial(run_epoch, model, wiring, n_steps=n_steps))(data, state, order=order)
 
 
-# --- the loop ---------------------------------------------------------------------------------------------------------
-
-
-def padded_rows(n_rows: int, batch_size: int) -> int:
-    """Return how many rows the arrays of a table have: those that no step names cost memory alone.
-
-    Examples
-    --------
-    >>> [padded_rows(n, 128) for n in (10, 100, 303, 20_000, 500_000)]
-    [64, 112, 512, 32768, 524288]
-    """
-    return size_class(n_rows, LEAST_ROWS, 1 if batch_size <= n_rows <= MANY_ROWS else 4)
-
-
-class Batches(NamedTuple):
-    """How the rows of a table are cut into steps."""
-
-    n_rows: int
-    n_padded: int
-    """Rows of the arrays."""
-    batch_size: int
-    """Rows of a step, at most."""
-
-    @property
-    def size(self) -> int:
-        """Rows of a step, those that do not count included."""
-        return min(self.batch_size, self.n_padded)
-
-    @property
-    def n_steps(self) -> int:
-        """Steps of an epoch."""
-        return -(-self.n_rows // self.size)
-
-    @property
-    def first(self) -> npt.NDArray[np.int32]:
-        """The first rows, as many as a step takes."""
-        rows = np.arange(self.size, dtype=np.int32)
-        return np.where(rows < self.n_rows, rows, self.n_padded).astype(np.int32)
-
-    def order(self, key: npt.NDArray[np.uint32], epoch: int) -> npt.NDArray[np.int32]:
-        """Return the rows of each step of an epoch, every row once; the last step is filled up with the first rows.
-
-        Where there are fewer rows than a step takes, the rest is beyond the last row, and does not count.
-        """
-        rows = np.random.default_rng((*key.tolist(), epoch)).permutation(self.n_rows)
-        found = np.full(-(-self.n_padded // self.size) * self.size, self.n_padded, np.int32)
-        n = self.n_steps * self.size if self.n_rows >= self.size else self.n_rows
-        found[:n] = np.resize(rows, n)
-        return found.reshape(-1, self.size)
-
-
-def _finite(state: State, info: Info, n_runs: int) -> npt.NDArray[np.bool_]:
-    """Say which columns of which run are still finite: runs x columns; none if a run's loss or a parameter is not."""
-    leaves = [info.elbo, *jax.tree.leaves((state.shared, state.local))]
-    whole = np.all([np.isfinite(leaf).reshape(n_runs, -1).all(1) for leaf in leaves], axis=0)
-    return np.asarray(np.isfinite(info.log_likelihood).reshape(n_runs, -1) & whole[:, None])
-
-
-MOST_HALVINGS = 20
-
-
-def train(
-    model: Trained,
-    layout: Layout,
-    data: Data | Iterator[Data],
-    state: State,
-    *,
-    epochs: int,
-    batch_size: int = 1024,
-    names: tuple[str, ...] | None = None,
-    callback: Callable[[int, Info], bool | None] | None = None,
-) -> tuple[State, History]:
-    """Train for some epochs; several runs at once if data and state have a leading axis of runs.
-
-    Data that come part by part, all of one size, are visited one part an epoch; see `fit_model`.
-
-    If the loss stops being finite, training goes back to the last finite state with half the learning rate, and warns
-    once with the columns concerned. Ctrl-C (with a warning), or a callback that
-    returns True, ends it with the state reached so far.
-
-    Parameters
-    ----------
-    names : tuple of str, optional
-        The columns' names, for the warning.
-    callback : function of (epoch, info), optional
-        Called after each epoch.
-    """
-    together = isinstance(data, Data) and data.targets.ndim == 3
-    run = _compiled_together if together else _compiled
-    wiring, n = wire(layout), layout.n_columns
-    n_rows = int(np.asarray(state.n_rows).ravel()[0])
-    batches = Batches(n_rows, data.mask.shape[-2] if isinstance(data, Data) else n_rows, batch_size)
-    seeds = np.asarray(state.seed).reshape(-1, 2)
-    parts, unit = (repeat(data), "epochs") if isinstance(data, Data) else (data, "parts")
-    infos: list[Info] = []
-    first = int(np.asarray(state.epoch).ravel()[0])
-    halvings, concerned, ended, interrupted = 0, np.zeros(n, bool), "", False
-    try:
-        for epoch in range(epochs):
-            orders = [batches.order(seed, first + epoch) for seed in seeds]
-            order = np.stack(orders) if together else orders[0]
-            part = next(parts)
-            while True:
-                tried, info = run(model, wiring, part, state, order, np.int32(batches.n_steps))
-                fine = _finite(tried, info, len(seeds))[:, :n]
-                if fine.all() or halvings == MOST_HALVINGS:
-                    break
-                halvings += 1
-                concerned |= ~fine.all(0)
-                rate = np.asarray(state.learning_rate)
-                kept = fine.all(1).reshape(rate.shape)
-                state = state._replace(learning_rate=np.where(kept, rate, 0.5 * rate).astype(rate.dtype))
-            if not fine.all():
-                ended = f"; training ended after {epoch} of {epochs} {unit}: lower the learning rate"
-                break
-            state = tried
-            infos.append(Info(np.asarray(info.elbo), np.asarray(info.log_likelihood)[..., :n]))
-            if callback is not None and callback(epoch, infos[-1]):
-                break
-    except KeyboardInterrupt:
-        interrupted = True
-        warnings.warn(
-            f"interrupted: training ended after {len(infos)} of {epochs} {unit}; what was learned so far is used",
-            EvenlyWarning,
-            stacklevel=2,
-        )
-    if halvings:
-        shown = names or tuple(str(j) for j in range(n))
-        warnings.warn(
-            f"the loss stopped being finite ({halvings} times, columns "
-            f"{[shown[j] for j in np.flatnonzero(concerned)]}): went back to the last finite state and halved the "
-            f"learning rate each time{ended}",
-            EvenlyWarning,
-            stacklevel=2,
-        )
-    if not infos:
-        return state, History(np.zeros(0), np.zeros((0, n)), interrupted)
-    elbo, gained = (np.stack(parts) for parts in zip(*infos, strict=True))
-    return state, History(elbo, gained, interrupted)
+# --- gradients by column ----------------------------------------------------------------------------------------------
 
 
 @partial(jit_once, static_argnums=0)
@@ -439,7 +318,9 @@ def column_gradients(model: Trained, wiring: Wiring, data: Data, state: State, r
 
 
 @partial(jax.jit, static_argnums=0)
-def watch(model: Trained, wiring: Wiring, data: Data, state: State, rows: jax.Array) -> tuple[jax.Array, jax.Array]:
+def gradient_changes(
+    model: Trained, wiring: Wiring, data: Data, state: State, rows: jax.Array
+) -> tuple[jax.Array, jax.Array]:
     """Return each column's gradient norm, and the norm of its change by one step on the same rows and draws."""
     key = jax.random.wrap_key_data(state.key)
     before = _jacobian(model, wiring, data, state, rows, key)
@@ -462,68 +343,3 @@ def _jacobian(model: Trained, wiring: Wiring, data: Data, state: State, rows: ja
 def _norms(jacobian: Any) -> jax.Array:
     squares = [(leaf.reshape(leaf.shape[0], -1) ** 2).sum(-1) for leaf in jax.tree.leaves(jacobian)]
     return jnp.sqrt(sum(squares[1:], squares[0]))
-
-
-# --- what several models share ----------------------------------------------------------------------------------------
-
-
-MOST_HIDDEN, OFTEN, SELDOM = 0.4, 0.95, 1.0
-"""In masked training the share of a row's observed cells that is hidden is uniform from 0 to the first in so many rows
-(a share), and from 0 to the third in the others: near to what is asked for later, and no row is strange."""
-
-
-def draw_rows(key: jax.Array, n_rows: int, n: int) -> jax.Array:
-    """Draw n whole numbers of 32 bits for each row.
-
-    At once, since every call costs a program more than its numbers do. A row has a key of its own, so that its first
-    numbers are the same however many follow, and however many rows there are.
-    """
-    return jax.vmap(lambda own: jax.random.bits(own, (n,), np.uint32))(jax.random.split(key, n_rows))
-
-
-def hide_cells(numbers: jax.Array, mask: jax.Array) -> tuple[jax.Array, jax.Array, float]:
-    """Hide a random share of each row's observed cells, for masked training.
-
-    Returns which cells stay visible, which are hidden, and the weight that makes the hidden ones stand for all observed
-    ones.
-
-    Parameters
-    ----------
-    numbers : array
-        Random numbers of 32 bits, two more for each row than there are columns.
-    """
-    drawn = (numbers >> 8).astype(np.float32) * np.float32(2.0**-24)  # uniform from 0 to 1, which is not reached
-    most = jnp.where(drawn[:, :1] < OFTEN, MOST_HIDDEN, SELDOM)
-    visible = mask & (drawn[:, 2:] >= most * drawn[:, 1:2])
-    return visible, mask & ~visible, 2.0 / (OFTEN * MOST_HIDDEN + (1.0 - OFTEN) * SELDOM)
-
-
-def draw_parameters(key: jax.Array, wiring: Wiring, n: int, dtype: Any) -> jax.Array:
-    """Draw a standard normal for every raw parameter, n times: n x parameters, the same wherever they stand."""
-    return jnp.asarray(jax.random.normal(key, (len(wiring.draws), n), dtype)[wiring.draws].T)
-
-
-def normal_kl(mean: jax.Array, std: jax.Array) -> jax.Array:
-    """Return the KL divergence of a normal from the standard normal, element by element."""
-    return jnp.asarray(0.5 * (mean**2 + std**2 - 1.0) - jnp.log(std))
-
-
-def dense(rng: np.random.Generator, n_in: int, n_out: int, gain: float, dtype: Any) -> dict[str, Any]:
-    """Return a layer with normal weights of variance gain / n_in."""
-    weight = rng.standard_normal((n_in, n_out)) * np.sqrt(gain / max(1, n_in))
-    return {"weight": weight.astype(dtype), "bias": np.zeros(n_out, dtype)}
-
-
-def linear(layer: Mapping[str, Any], x: jax.Array) -> jax.Array:
-    """Apply a layer."""
-    return jnp.asarray(x @ layer["weight"] + layer["bias"])
-
-
-def padded(array: npt.NDArray[Any], axis: int, size: int, places: npt.NDArray[np.intp] | None = None) -> Any:
-    """Return an array with zeros along an axis: after its entries, or wherever they do not have their places."""
-    shape = list(array.shape)
-    at = np.arange(shape[axis]) if places is None else places
-    shape[axis] = size
-    found = np.zeros(shape, array.dtype)
-    np.moveaxis(found, axis, 0)[at] = np.moveaxis(array, axis, 0)
-    return found

@@ -18,8 +18,10 @@ import numpy.typing as npt
 import optax
 
 from evenly.likelihoods import Likelihood
-from evenly.models.bbvi import Start, Terms, Trained, draw_parameters, normal_kl, padded
+from evenly.models.bbvi import Start, Terms, Trained
+from evenly.models.layers import draw_parameters, normal_kl, padded
 from evenly.models.layout import Data, Layout, constrain
+from evenly.models.spec import SPECS
 from evenly.models.wiring import Wiring, wire
 
 
@@ -28,8 +30,7 @@ class Factorization(Trained):
     """The paper's matrix factorization with `latent_size` factors."""
 
     latent_size: int = 6
-    learning_rate: ClassVar[float] = 1e-2
-    by_row: ClassVar[bool] = True
+    spec: ClassVar = SPECS["factorization"]
     inference_steps: int = 200
 
     @classmethod

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -102,6 +102,8 @@ class Layout:
     """The inputs that are numbers; the others tell classes apart."""
     padded: Sizes | None = None
     """The sizes of the arrays; by default no larger than needed."""
+    names: tuple[str, ...] = field(default=(), compare=False)
+    """The columns' names, for warnings."""
 
     @property
     def n_features(self) -> int:
@@ -145,20 +147,20 @@ class Layout:
             per_octave,
         )
 
-    def in_class(self, n_rows: int, *, by_cell: bool = False) -> Layout:
+    def in_class(self, n_rows: int, *, in_bins: bool = False) -> Layout:
         """Return the layout in a size class.
 
         Parameters
         ----------
         n_rows : int
             Of the table: where they are few, the classes are coarse.
-        by_cell : bool
-            Whether it is for a model that predicts cell by cell: then there is a place for every column as a number,
-            as a yes or no, and as classes, so that tables of other kinds have the same.
+        in_bins : bool
+            Whether numbers are explained by bins: then there is a place for every column as a number, as a yes or no,
+            and as classes, so that tables of other kinds have the same layout.
         """
         per_octave = COARSE if n_rows < FEW_ROWS else FINE
         sizes = self._needed(LEAST_COLUMNS, LEAST_COLUMNS, LEAST_SLOTS, LEAST_BLOCKS, per_octave)
-        if by_cell:
+        if in_bins:
             columns = size_class(self.n_columns, LEAST_COLUMNS, 1 if n_rows < FEW_ROWS else FINE)
             named = tuple((one, n) for one, n in sizes.groups if one not in (UNIT_NORMAL, BERNOULLI))
             sizes = sizes._replace(
@@ -168,7 +170,7 @@ class Layout:
                 blocks=max(sizes.blocks, LEAST_BLOCKS),
                 most_blocks=max(sizes.most_blocks, BIN_BLOCKS),
             )
-        return Layout(self.likelihoods, self.columns, self.inputs, self.numbers, sizes)
+        return replace(self, padded=sizes)
 
     @cached_property
     def _starts(self) -> tuple[dict[Likelihood, tuple[int, int]], tuple[int, int]]:

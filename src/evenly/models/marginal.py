@@ -1,4 +1,4 @@
-"""Marginal: every column by itself, as if no other told anything about it. The baseline, without JAX or training."""
+"""Marginal: every column by itself, as if no other said anything about it. The baseline, without JAX or training."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from evenly.models.base import Fitted, History, Model, Watched
+from evenly.models.base import NOBODY, Fitted, History, Model, Plan, Stream, Trace, Watchers
 from evenly.models.layout import Data, Layout, constrain
+from evenly.models.spec import SPECS
 
 UNSEEN = 1e-9
 """How many cells a class counts for that was not seen: nothing, but a number."""
@@ -20,17 +21,24 @@ UNSEEN = 1e-9
 class Marginal(Model):
     """A number has its column's mean and quantiles, a class its column's shares."""
 
-    trains: ClassVar[bool] = False
-    by_cell: ClassVar[bool] = True
+    spec: ClassVar = SPECS["marginal"]
 
     @classmethod
     def of_size(cls, n_rows: int, n_columns: int, sizes: Mapping[str, int]) -> Marginal:
         """It has no sizes."""
         return cls()
 
-    def fit(self, layout: Layout, data: Data, seed: int, learning_rate: float, **settings: Any) -> Fitted:
-        """Take each feature's maximum-likelihood parameters; settings of a training do not matter."""
-        nothing = Watched(np.zeros(0), np.zeros((0, layout.n_columns)), np.zeros((0, layout.n_columns)))
+    def fit(
+        self,
+        layout: Layout,
+        data: Data,
+        seed: int,
+        plan: Plan,
+        watchers: Watchers = NOBODY,
+        stream: Stream | None = None,
+    ) -> Fitted:
+        """Take each feature's maximum-likelihood parameters; how to train does not matter."""
+        nothing = Trace(np.zeros(0), np.zeros((0, layout.n_columns)), np.zeros((0, layout.n_columns)))
         known = layout.constant(data, unseen=UNSEEN)
         return Fitted({"raw": known}, History(np.zeros(0), np.zeros((0, layout.n_columns))), nothing)
 

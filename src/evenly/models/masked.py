@@ -15,8 +15,10 @@ import jax.numpy as jnp
 import numpy as np
 import numpy.typing as npt
 
-from evenly.models.bbvi import Start, Terms, Trained, dense, draw_rows, hide_cells, linear, padded
+from evenly.models.bbvi import Start, Terms, Trained
+from evenly.models.layers import dense, draw_rows, hide_cells, linear, padded
 from evenly.models.layout import Data, Layout, size_class
+from evenly.models.spec import SPECS
 from evenly.models.wiring import Wiring
 
 FARTHEST = 5.0
@@ -37,9 +39,7 @@ class Masked(Trained):
     n_blocks: int = 3
     n_knots: int = 32
     dropout_percent: int = 0
-    learning_rate: ClassVar[float] = 2e-3
-    reads_inputs: ClassVar[bool] = True
-    by_cell: ClassVar[bool] = True
+    spec: ClassVar = SPECS["masked"]
     second_decay: ClassVar[float] = 0.99
     weight_decay: ClassVar[float] = 0.01
     # Products of matrices, which are no work of the compiler: an epoch takes as long, and compiling a quarter less.

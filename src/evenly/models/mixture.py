@@ -14,8 +14,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from evenly.models.bbvi import Start, Terms, Trained, draw_parameters, normal_kl
+from evenly.models.bbvi import Start, Terms, Trained
+from evenly.models.layers import draw_parameters, normal_kl
 from evenly.models.layout import Data, Layout
+from evenly.models.spec import SPECS
 from evenly.models.wiring import Wiring
 
 FIRST_STD = 0.01
@@ -27,8 +29,7 @@ class Mixture(Trained):
     """The paper's mixture model with `n_clusters` clusters."""
 
     n_clusters: int = 10
-    learning_rate: ClassVar[float] = 1e-3
-    by_row: ClassVar[bool] = True
+    spec: ClassVar = SPECS["mixture"]
 
     @classmethod
     def of_size(cls, n_rows: int, n_columns: int, sizes: Mapping[str, int]) -> Mixture:

@@ -15,8 +15,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from evenly.models.bbvi import Start, Terms, Trained, draw_rows, hide_cells, linear, normal_kl, padded
+from evenly.models.bbvi import Start, Terms, Trained
+from evenly.models.layers import draw_rows, hide_cells, linear, normal_kl, padded
 from evenly.models.layout import Data, Layout
+from evenly.models.spec import SPECS
 from evenly.models.wiring import Wiring
 
 
@@ -28,8 +30,7 @@ class VAE(Trained):
     hidden_size: int = 256
     masked: bool = False
     """Whether a random part of the cells is hidden from the encoder at every step, and only those are scored."""
-    learning_rate: ClassVar[float] = 1e-3
-    reads_inputs: ClassVar[bool] = True
+    spec: ClassVar = SPECS["vae"]
 
     @classmethod
     def of_size(cls, n_rows: int, n_columns: int, sizes: Mapping[str, int]) -> VAE:
@@ -38,7 +39,7 @@ class VAE(Trained):
         return cls(latent_size, sizes.get("hidden_size", 256), bool(sizes.get("masked", False)))
 
     @property
-    def hides(self) -> bool:
+    def hides_cells(self) -> bool:
         """Whether cells are hidden from the encoder."""
         return self.masked
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from evenly._support import TableError
-from evenly.models import auto_epochs
+from evenly.models import published_epochs
 from evenly.paper.datasets import N_ROWS, PERCENTS, kinds_of, n_masks
 from evenly.paper.records import Run
 from evenly.scaling import METHODS
@@ -81,7 +81,7 @@ def plan(
         raise TableError(f"the seeds {list(seeds)}", "expected one or more whole numbers from 0 to 4294967295")
     runs = []
     for name in datasets:
-        epochs = max(1, round(auto_epochs(N_ROWS[name], 1024, True) * epochs_fraction))
+        epochs = max(1, round(published_epochs(N_ROWS[name]) * epochs_fraction))
         fitting = [one for one in methods_for(kinds_of(name).values()) if methods is None or one in methods]
         for percent in percents:
             for mask in masks or range(1, n_masks(name, percent, folder) + 1):

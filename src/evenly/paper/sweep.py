@@ -19,11 +19,10 @@ import numpy as np
 
 from evenly._support import EvenlyError, TableError, require, write_text
 from evenly._version import __version__
-from evenly.imputation import Imputer
-from evenly.metrics import baseline_errors, column_errors, log_likelihood
+from evenly.imputation import GradientTrace, Imputer, Predictive, Training
+from evenly.metrics import baseline_errors, column_errors
 from evenly.paper.datasets import DataSet, as_table, hidden_mask, load, schema
 from evenly.paper.records import Run, has_failed, heading, is_recorded, to_text
-from evenly.scaling import draw_column
 from evenly.tables import Column, Floats, encode, open_table
 
 N_POINTS = 10
@@ -39,12 +38,21 @@ def perform(run: Run, data: DataSet) -> dict[str, Any]:
     """Train, impute and score: returns the record of a run."""
     hidden = hidden_mask(data, run.percent, run.mask)
     declared = schema(data, hidden=hidden, zeros="clip")
-    imputer = Imputer(run.model, run.method, preset="paper", schema=declared, epochs=run.epochs, random_state=run.seed)
+    trace = GradientTrace(N_POINTS)
+    imputer = Imputer(
+        run.model,
+        run.method,
+        preset="paper",
+        schema=declared,
+        training=Training(epochs=run.epochs),
+        callbacks=[trace],
+        random_state=run.seed,
+    )
     visible = as_table(data, hidden=hidden)
     begun = time.perf_counter()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        imputer._fit(visible, N_POINTS)
+        imputer.fit(visible)
         fitted = time.perf_counter()
         predicted = imputer.predict_cells(visible)
         found = imputer.distribution(visible)
@@ -52,17 +60,15 @@ def perform(run: Run, data: DataSet) -> dict[str, Any]:
     done = time.perf_counter()
     columns, whole = imputer.schema_.columns, open_table(as_table(data)).columns
     truth = np.column_stack([encode(column, cells)[0] for column, cells in zip(columns, whole, strict=True)])
-    owners = [one.column for fitted_column in imputer._columns for one in fitted_column.features]
+    owners = [one.column for fitted_column in imputer.scaler_.columns_ for one in fitted_column.features]
     honest = column_errors(columns, truth, predicted, hidden)
     ranges = data.published_ranges
     published = column_errors(columns, truth, predicted, hidden, protocol="as-published", owners=owners, ranges=ranges)
     baseline = baseline_errors(columns, truth, hidden)
     names = [column.name for column in columns]
     modelled = [name for name in names if name in found]
-    watched = imputer._watched
-    assert watched is not None  # a data set has columns to model
     curves = np.array([imputer.history_["log_likelihood"][name] for name in modelled])
-    at = np.maximum(watched.epochs[1:] - 1, 0)
+    at = np.maximum(trace.epochs[1:] - 1, 0)
     return {
         **heading(run),
         "versions": _versions(),
@@ -74,11 +80,11 @@ def perform(run: Run, data: DataSet) -> dict[str, Any]:
         "mean_or_mode": baseline,
         "log_likelihood": _hidden_log_likelihood(columns, found, truth, hidden),
         "modelled": modelled,
-        "points": watched.epochs,
+        "points": trace.epochs,
         "elbo": imputer.history_["elbo"][at[at < len(imputer.history_["elbo"])]],
         "history": curves[:, at[at < curves.shape[1]]].T,
-        "gradients": watched.gradients,
-        "gradient_changes": watched.changes,
+        "gradients": trace.gradients,
+        "gradient_changes": trace.changes,
         "smoothness": _smoothness(imputer),
         "marginals": _marginals(imputer, found, truth, run) if run.mask == 1 else {},
         "warnings": said,
@@ -90,27 +96,28 @@ def _versions() -> dict[str, str]:
     return {"evenly": __version__, "python": platform.python_version()} | {name: version(name) for name in names}
 
 
-def _hidden_log_likelihood(columns: Sequence[Column], found: Mapping[str, Any], truth: Floats, hidden: Any) -> Floats:
+def _hidden_log_likelihood(
+    columns: Sequence[Column], found: Mapping[str, Predictive], truth: Floats, hidden: Any
+) -> Floats:
     """Return the mean log-likelihood of each column's hidden cells, in the table's units; NaN where there are none."""
     means = np.full(len(columns), np.nan)
     for j, column in enumerate(columns):
         scored = hidden[:, j] & ~np.isnan(truth[:, j])
         if column.name in found and scored.any():
-            usual = {k: v[scored] if np.ndim(v) else v for k, v in found[column.name].items()}
-            means[j] = log_likelihood(column, usual, truth[scored, j]).mean()
+            means[j] = found[column.name].take(scored).log_prob(truth[scored, j]).mean()
     return means
 
 
 def _smoothness(imputer: Imputer) -> dict[str, list[float]]:
     """Return each column's smoothness before and after scaling: the sum over its features."""
-    fits = [fitted.fits for fitted in imputer._columns]
+    fits = [fitted.fits for fitted in imputer.scaler_.columns_]
     return {
         "before": [sum(fit.smoothness_before for fit in group) for group in fits],
         "after": [sum(fit.smoothness_after for fit in group) for group in fits],
     }
 
 
-def _marginals(imputer: Imputer, found: Mapping[str, Any], truth: Floats, run: Run) -> dict[str, Any]:
+def _marginals(imputer: Imputer, found: Mapping[str, Predictive], truth: Floats, run: Run) -> dict[str, Any]:
     """Return, by column, where bars end and the shares of the data and of the model's draws in them.
 
     One draw a row from its distribution; draws beyond the data's range are left out of the bars, so that a share that
@@ -118,12 +125,12 @@ def _marginals(imputer: Imputer, found: Mapping[str, Any], truth: Floats, run: R
     """
     rng = np.random.default_rng(run.seed)
     drawn = {}
-    for fitted, cells in zip(imputer._columns, truth.T, strict=True):
+    for fitted, cells in zip(imputer.scaler_.columns_, truth.T, strict=True):
         column = fitted.column
         if column.name not in found or fitted.family is None:
             continue
         seen = cells[~np.isnan(cells)]
-        draws = draw_column(column, fitted.family, found[column.name], rng)
+        draws = found[column.name].sample(rng)
         if column.has_classes:
             ends = np.arange(len(column.classes or ()) + 1) - 0.5
         else:

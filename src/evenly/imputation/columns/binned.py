@@ -1,0 +1,138 @@
+"""Numbers that are explained twice: by a normal of the standardized value, and by the bin that it lies in.
+
+Both learn together. The bins give the distribution, and both share in the mean.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import ndtr, ndtri
+
+from evenly.imputation.bins import Bins
+from evenly.imputation.calibration import PLAIN, Calibration, stack
+from evenly.imputation.columns.base import FARTHEST_TARGET, ModelledColumn, standardize
+from evenly.imputation.predictive import BinnedPredictive, Predictive
+from evenly.likelihoods import NORMAL, UNIT_NORMAL, Likelihood, Support, get_likelihood
+from evenly.tables import Floats
+
+UNSEEN_SHARE = 1e-9
+"""The share of bins that were not seen."""
+FARTHEST_RANK = 1e-3
+"""Ranks are clipped this far from 0 and 1 before they become quantiles of a normal."""
+MOST_TILT = 20.0
+"""How much more, or less, probable than under a normal a bin may be: far tails hold no normal."""
+
+
+@dataclass(frozen=True)
+class BinnedColumn(ModelledColumn):
+    """A number explained twice: by a normal of its standardized value, and by its bin."""
+
+    kind = "binned"
+    bins: Bins = field(default_factory=lambda: Bins((), (), (), ()))
+    mean: float = 0.0
+    std: float = 1.0
+    scale: float = 1.0
+    """Of the value around its mean, for the normal."""
+
+    @property
+    def likelihoods(self) -> list[Likelihood]:
+        return [UNIT_NORMAL, get_likelihood("categorical", len(self.bins))]
+
+    @property
+    def stand_ins(self) -> Sequence[float]:
+        return (0.0, 0.0)
+
+    @property
+    def log_jacobian(self) -> float:
+        return 0.0
+
+    @property
+    def marginal_naturals(self) -> list[Any]:
+        return [np.zeros(1), np.log(np.maximum(self.bins.share, UNSEEN_SHARE))]
+
+    def targets(self, values: Floats, seed: int | None, keys: npt.NDArray[np.int64] | None = None) -> list[Floats]:
+        standard = np.clip(standardize(values, self.mean, self.std), -FARTHEST_TARGET, FARTHEST_TARGET)
+        return [self.scale * self.std * standard, self.bins.codes(values)]
+
+    def predict(
+        self, naturals: Sequence[Floats], calibration: Calibration = PLAIN, expert: Predictive | None = None
+    ) -> Predictive:
+        normal, binned = naturals
+        likely = np.exp(binned - binned.max(-1, keepdims=True))
+        likely = likely / likely.sum(-1, keepdims=True)
+        # The mean is that of the bins before their temperature changes, which would move it.
+        own = self._mean_of(normal[..., 0])
+        mean = calibration.bin_weight * self.bins.means(likely) + (1.0 - calibration.bin_weight) * own
+        if calibration.stacking_weight and isinstance(expert, BinnedPredictive):
+            mean = stack(expert.means, mean, calibration.stacking_weight)
+            likely = stack(expert.probabilities, likely, calibration.stacking_weight)
+        mean = calibration.model_weight * mean + (1.0 - calibration.model_weight) * self.mean
+        if np.isfinite(calibration.max_deviation):
+            mean = np.clip(mean, self.mean - calibration.max_deviation, self.mean + calibration.max_deviation)
+        return BinnedPredictive(self.column, self.bins, mean, calibration.apply(likely, self.bins.share))
+
+    def _mean_of(self, normal: Floats) -> Floats:
+        """Return the mean that the normal predicts."""
+        away = normal / (self.scale * self.std)
+        with np.errstate(over="ignore"):
+            mean = self.mean + self.std * np.clip(away, -FARTHEST_TARGET, FARTHEST_TARGET)
+        return np.where(np.isinf(mean), np.clip(mean, self.extent[0], self.extent[1]), mean)
+
+    @property
+    def is_calibrated(self) -> bool:
+        return True
+
+    @property
+    def n_gaussian(self) -> int:
+        return len(self.centers) + 1
+
+    def gaussian_features(self, values: Floats) -> Floats:
+        """Return the distance from the mean, and the rank among the column's numbers as a quantile of the normal."""
+        ranks = np.clip(self.bins.places(values), FARTHEST_RANK, 1.0 - FARTHEST_RANK)
+        standard = np.column_stack([standardize(values, self.mean, self.std), ndtri(ranks)])
+        return np.where(np.isnan(values)[:, None], np.nan, np.clip(standard, -FARTHEST_TARGET, FARTHEST_TARGET))
+
+    def from_gaussian(self, means: Floats, stds: Floats) -> Predictive | None:
+        mean = np.clip(means[:, 0], -FARTHEST_TARGET, FARTHEST_TARGET)
+        shares = tilt(self.bins, mean, stds[:, 0], self.mean, self.std)
+        with np.errstate(over="ignore"):
+            in_units = np.clip(self.mean + self.std * mean, self.extent[0], self.extent[1])
+        return BinnedPredictive(self.column, self.bins, in_units, shares)
+
+    @property
+    def support(self) -> Support:
+        return NORMAL.support
+
+
+def tilt(bins: Bins, means: Floats, stds: Floats, center: float, spread: float) -> Floats:
+    """Return the probabilities of bins under normals, in standard deviations of the column; NaN stays.
+
+    A normal knows no zeros and no tails. So a bin is as much more probable than under it as its share of the column is
+    than under the column's own normal.
+
+    Examples
+    --------
+    >>> from evenly.imputation.bins import make_bins
+    >>> bins = make_bins(np.array([0.0, 0.0, 0.0, 1.0]))
+    >>> tilt(bins, np.array([0.0, 5.0]), np.array([1.0, 0.1]), 0.25, 0.433).round(2)
+    array([[0.75, 0.25],
+           [0.  , 1.  ]])
+    """
+    edges = standardize(bins.edges, center, spread)
+    share = np.asarray(bins.share)
+    preferred = share / np.maximum(np.diff(ndtr(edges), prepend=0.0, append=1.0), 1e-12)
+    preferred = np.clip(preferred, 1.0 / MOST_TILT, MOST_TILT)
+    # The difference of two probabilities near 1 is lost: on that side those of the other end are taken.
+    z = (edges - means[:, None]) / np.maximum(stds, 1e-6)[:, None]
+    low, high = (
+        np.pad(z, ((0, 0), (1, 0)), constant_values=-np.inf),
+        np.pad(z, ((0, 0), (0, 1)), constant_values=np.inf),
+    )
+    low, high = np.where(low > 0.0, -high, low), np.where(low > 0.0, -low, high)
+    likely = preferred * (ndtr(high) - ndtr(low)) + 1e-9 * share
+    return np.asarray(likely / likely.sum(1, keepdims=True))

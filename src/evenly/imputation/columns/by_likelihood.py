@@ -1,0 +1,110 @@
+"""Columns explained by the likelihoods of their scaled features: classes, and numbers under the paper's models."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from evenly.imputation.calibration import PLAIN, Calibration, stack
+from evenly.imputation.columns.base import FARTHEST_TARGET, ModelledColumn, encoder_inputs, standardize
+from evenly.imputation.predictive import (
+    BinaryPredictive,
+    CategoricalPredictive,
+    ClassPredictive,
+    Predictive,
+    predictive_of,
+)
+from evenly.likelihoods import LOG_NORMAL, NORMAL, Likelihood, Support
+from evenly.scaling import FittedColumn, prepare
+from evenly.tables import Floats
+
+LEAST_CLASS = 0.02
+"""The Gaussian expert knows no bounds: it gives no class less than this part of the class's own share."""
+
+
+@dataclass(frozen=True)
+class LikelihoodColumn(ModelledColumn):
+    """A column explained by the likelihoods of its scaled features."""
+
+    kind = "by_likelihood"
+    jacobian: float = 0.0
+    fill: Sequence[float] = ()
+
+    @property
+    def likelihoods(self) -> list[Likelihood]:
+        return [_modelled_as(one.likelihood) for one in self.fitted.features]
+
+    @property
+    def stand_ins(self) -> Sequence[float]:
+        return self.fill
+
+    @property
+    def log_jacobian(self) -> float:
+        return self.jacobian
+
+    @property
+    def marginal_naturals(self) -> list[Any]:
+        return [fit.natural for fit in self.fitted.fits]
+
+    def targets(self, values: Floats, seed: int | None, keys: npt.NDArray[np.int64] | None = None) -> list[Floats]:
+        return feature_targets(self.fitted, values, seed, keys)
+
+    def predict(
+        self, naturals: Sequence[Floats], calibration: Calibration = PLAIN, expert: Predictive | None = None
+    ) -> Predictive:
+        assert self.fitted.family is not None
+        found = predictive_of(self.column, self.fitted.family, self.fitted.recover(naturals))
+        if not isinstance(found, ClassPredictive):
+            return found
+        shares = found.probabilities
+        if calibration.stacking_weight and isinstance(expert, ClassPredictive):
+            shares = stack(expert.probabilities, shares, calibration.stacking_weight)
+        shares = calibration.apply(shares, self.fitted.frequencies)
+        return self._of_classes(shares, binary=isinstance(found, BinaryPredictive))
+
+    def _of_classes(self, shares: Floats, *, binary: bool) -> ClassPredictive:
+        if binary:
+            return BinaryPredictive(self.column, shares[..., 1])
+        return CategoricalPredictive(self.column, shares)
+
+    @property
+    def n_gaussian(self) -> int:
+        return len(self.centers)
+
+    def gaussian_features(self, values: Floats) -> Floats:
+        standard = standardize(encoder_inputs(self.column, values), self.centers, self.spreads)
+        return np.where(np.isnan(values)[:, None], np.nan, np.clip(standard, -FARTHEST_TARGET, FARTHEST_TARGET))
+
+    def from_gaussian(self, means: Floats, stds: Floats) -> Predictive | None:
+        """Return the probabilities of classes; numbers with a likelihood of their own are left to the model."""
+        if not self.column.has_classes:
+            return None
+        likely = np.asarray(self.centers) + np.asarray(self.spreads) * means
+        least = LEAST_CLASS * np.asarray(self.fitted.frequencies)
+        if len(self.centers) == 1:
+            return BinaryPredictive(self.column, np.clip(likely[:, 0], least[1], 1.0 - least[0]))
+        likely = np.maximum(likely, np.maximum(least, 1e-6))
+        return CategoricalPredictive(self.column, likely / likely.sum(1, keepdims=True))
+
+    @property
+    def support(self) -> Support:
+        assert self.fitted.family is not None
+        return self.fitted.family.support
+
+
+def feature_targets(
+    fitted: FittedColumn, values: Floats, seed: int | None, keys: npt.NDArray[np.int64] | None = None
+) -> list[Floats]:
+    """Return the scaled features of a column; of a log-normal, the scaled logarithm."""
+    if fitted.features[0].likelihood is LOG_NORMAL:
+        return [fitted.fits[0].scale * np.log(prepare(fitted.column, values))]
+    return fitted.scale(values, seed, keys)
+
+
+def _modelled_as(likelihood: Likelihood) -> Likelihood:
+    """Return the likelihood that a model uses: a log-normal is a normal of logs, which no precision overflows."""
+    return NORMAL if likelihood is LOG_NORMAL else likelihood

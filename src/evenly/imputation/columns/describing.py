@@ -1,0 +1,88 @@
+"""How each column is modelled: decided from its fitted scale and its values, or read from a saved file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from evenly.imputation.bins import Bins, make_bins
+from evenly.imputation.columns.base import ColumnSpec, UnmodelledColumn, encoder_inputs
+from evenly.imputation.columns.binned import BinnedColumn
+from evenly.imputation.columns.by_likelihood import LikelihoodColumn, feature_targets
+from evenly.likelihoods import LOG_NORMAL
+from evenly.scaling import FittedColumn, Outcome, get_method, prepare
+from evenly.tables import Floats
+
+FAR = 1e4
+"""Single precision has seven digits: this many standard deviations from 0, values keep three of them."""
+
+
+def describe(
+    fitted: FittedColumn, values: Floats | None, *, binned: bool = False, method: str = "lip-none"
+) -> ColumnSpec:
+    """Decide how a column is modelled, from what the scaler knows of it and its values or codes.
+
+    Parameters
+    ----------
+    binned : bool
+        Whether a number is explained twice, by a normal and by its bin.
+    method : str
+        The scaling method, of that normal.
+    """
+    if values is None or not fitted.statistics.n:
+        return UnmodelledColumn(fitted)
+    seen = values[~np.isnan(values)]
+    if fitted.statistics.constant:
+        return UnmodelledColumn(fitted, float(seen[0]))
+    inputs = encoder_inputs(fitted.column, seen)
+    # Divided by the largest first: squares of 1e300 are no numbers.
+    unit = np.maximum(np.abs(inputs).max(0), 1e-300)
+    means, stds = (inputs / unit).mean(0), (inputs / unit).std(0)
+    own: dict[str, Any] = {
+        "observed": len(seen) / len(values),
+        "extent": (float(seen.min()), float(seen.max())),
+        "whole": bool((seen == np.rint(seen)).all()),
+        "centers": tuple((unit * means).tolist()),
+        "spreads": tuple(np.maximum(unit * stds, 1e-300).tolist()),
+    }
+    if binned and not fitted.column.has_classes:
+        size = float(max(np.abs(seen).max(), 1e-300))
+        mean, std = size * float((seen / size).mean()), max(size * float((seen / size).std()), 1e-300)
+        scale = _centred_scale(seen, mean, std, get_method(method).scaling)
+        return BinnedColumn(fitted, **own, bins=make_bins(seen), mean=mean, std=std, scale=scale)
+    far = (np.abs(means) > FAR * stds).any() and not fitted.column.has_classes
+    if far or any(fit.outcome is Outcome.OUT_OF_RANGE for fit in fitted.fits):
+        return UnmodelledColumn(fitted, float(np.quantile(seen, 0.5, method="lower")), too_far=True)
+    fill = tuple(float(one[0]) for one in feature_targets(fitted, seen[:1], None))
+    return LikelihoodColumn(fitted, **own, jacobian=_log_jacobian(fitted, seen), fill=fill)
+
+
+def _centred_scale(seen: Floats, mean: float, std: float, scaling: str) -> float:
+    """Return the scale of a number around its mean; under `lip` 1 / std, where a normal of spread 1 fits best."""
+    # Of halves: the difference of two of the largest numbers is none.
+    if scaling == "max":
+        return 0.5 / max(float(np.abs(0.5 * seen - 0.5 * mean).max()), 1e-300)
+    if scaling == "iqr":
+        low, high = np.quantile(seen, [0.25, 0.75])
+        return 0.5 / float(0.5 * high - 0.5 * low) if high > low else 1.0 / std
+    return 1.0 / std
+
+
+def _log_jacobian(fitted: FittedColumn, seen: Floats) -> float:
+    feature, scale = fitted.features[0], fitted.fits[0].scale
+    if feature.trick != "none" or not feature.likelihood.scalable:
+        return 0.0
+    x = prepare(fitted.column, seen)
+    if feature.likelihood is LOG_NORMAL:  # of scale * log x
+        return float(np.log(scale) - np.log(x).mean())
+    return float(np.mean(feature.likelihood.log_jacobian(x, np.float64(scale))))
+
+
+def spec_from_plain(fitted: FittedColumn, plain: Mapping[str, Any]) -> ColumnSpec:
+    """Return what `ColumnSpec.to_plain` took apart."""
+    kinds: dict[str, Any] = {one.kind: one for one in (UnmodelledColumn, LikelihoodColumn, BinnedColumn)}
+    own = {name: Bins(**value) if name == "bins" else value for name, value in plain.items() if name != "kind"}
+    spec: ColumnSpec = kinds[plain["kind"]](fitted, **own)
+    return spec

@@ -1,0 +1,367 @@
+"""An ensemble fitted to a table: columns described, networks trained, predictions calibrated on validation cells.
+
+What is chosen here is chosen on cells that the table has, never on those that anyone wants imputed.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from evenly._support import EvenlyWarning, require
+from evenly.imputation.calibration import Calibration
+from evenly.imputation.callbacks import Callback, Epoch, TrainingStart, trace_points, watching
+from evenly.imputation.columns import ColumnSpec, UnmodelledColumn, describe
+from evenly.imputation.encoding import EncodedTable
+from evenly.imputation.ensemble import Ensemble, LearningCurves, chunk_size, chunks
+from evenly.imputation.gaussian import fit_validated
+from evenly.imputation.neighbours import index_rows
+from evenly.imputation.predictive import Predictive
+from evenly.imputation.streaming import BatchStream, Source
+from evenly.imputation.training import Training
+from evenly.imputation.validation import (
+    ValidationCells,
+    calibrate,
+    choose_neighbour_weight,
+    choose_stacking_weights,
+)
+from evenly.likelihoods import UNIT_NORMAL
+from evenly.metrics import count_held, hold_out
+from evenly.models import Data, History, Info, Layout, Model, ModelSpec, Plan, Stream, Trace, Watchers
+from evenly.scaling import FittedColumn, LipschitzScaler, get_method
+from evenly.tables import Floats, pick
+
+Flags = npt.NDArray[np.bool_]
+Rows = npt.NDArray[np.intp]
+
+MOST_COMPARED = 4_096
+"""Rows with validation cells whose near-duplicates are searched."""
+
+
+@dataclass(frozen=True)
+class FitSettings:
+    """What a fit goes by, "auto" resolved as far as no table is needed."""
+
+    spec: ModelSpec
+    training: Training
+    method: str
+    likelihoods: Any
+    """Named for columns: these are not binned."""
+    paper: bool
+    seed: int
+    callbacks: Sequence[Callback] = ()
+
+    def plan(self, n_rows: int, table: EncodedTable, *, streamed: bool) -> Plan:
+        """Return how a network of a table is trained."""
+        balanced = self.spec.balanced and get_method(self.method).scaling == "lip"
+        size = self.training.batch_size_of(self.spec, n_rows)
+        return Plan(
+            self.training.rate_of(self.spec),
+            self.training.epochs_of(self.spec, n_rows, paper=self.paper, streamed=streamed),
+            min(size, n_rows) if streamed else size,
+            table.balancing_weights() if balanced else 1.0,
+            trace_points(self.callbacks),
+        )
+
+
+def fit_ensemble(source: Source, scaler: LipschitzScaler, settings: FitSettings) -> Ensemble:
+    """Describe the columns, train the networks and calibrate them."""
+    columns = scaler.columns_
+    places, values = source.sample(columns, np.random.default_rng(settings.seed))
+    specs = _describe(columns, values, settings)
+    n_modelled = sum(one.modelled for one in specs)
+    model = settings.spec.load().of_size(source.n_rows, n_modelled, settings.training.model_sizes)
+    ensemble = Ensemble(model, specs, source.n_rows)
+    if not n_modelled:
+        return ensemble
+    table = ensemble.encode(values)
+    data = table.data(seed=scaler.seed_, with_inputs=model.spec.reads_inputs, keys=places)
+    plan = settings.plan(source.n_rows, table, streamed=source.files is not None)
+    job = _Job(model, table.layout, data, plan, settings.seed)
+    stream = None
+    if source.files is not None and places is not None:
+        stream = BatchStream(source.files, ensemble, places, plan.batch_size, settings.seed, scaler.seed_)
+    units = _units(table, data, model, source.n_rows)
+    n_networks = settings.training.networks_of(settings.spec, source.n_rows)
+    start = TrainingStart(table.layout.names, plan.epochs, n_networks, units.baseline)
+    watchers = settings.callbacks if model.spec.trains else ()
+    with watching(watchers, start) as traces:
+        trained = _train_all(job, n_networks, _on_epoch(watchers, units), stream)
+        traces.append(trained[0].trace)
+    ensemble = replace(ensemble, networks=[one.shared for one in trained], curves=units.curves(trained[0].history))
+    return _calibrate(ensemble, table, data, trained, np.random.default_rng((settings.seed, n_networks)))
+
+
+def _describe(
+    columns: Sequence[FittedColumn], values: Sequence[Floats | None], settings: FitSettings
+) -> tuple[ColumnSpec, ...]:
+    """Decide how each column is modelled, and warn of those that cannot be."""
+    specs = tuple(
+        describe(
+            one,
+            own,
+            binned=settings.spec.bins_numbers and pick(settings.likelihoods, one.label, one.column.name) is None,
+            method=settings.method,
+        )
+        for one, own in zip(columns, values, strict=True)
+    )
+    far = [one.name for one in specs if isinstance(one, UnmodelledColumn) and one.too_far]
+    if far:
+        warnings.warn(
+            f"too far from 0 for their spread: {far}: the median is imputed; subtract a constant first",
+            EvenlyWarning,
+            stacklevel=4,
+        )
+    return specs
+
+
+# --- what is reported ---------------------------------------------------------------------------------------------
+
+
+class _Units(NamedTuple):
+    """What turns the log-likelihood of a step's rows into the mean per trained cell, in the table's units."""
+
+    names: tuple[str, ...]
+    trained: Floats
+    """The share of each column's cells that is trained on: validation cells do not count."""
+    log_jacobian: Floats
+    baseline: Floats
+
+    def of(self, log_likelihood: Any) -> Floats:
+        """Return the mean log-likelihood of each column's cells, in the table's units."""
+        return np.asarray(log_likelihood / self.trained + self.log_jacobian)
+
+    def curves(self, history: History) -> LearningCurves:
+        """Return the learning curves of a training."""
+        gained = self.of(history.log_likelihood.reshape(-1, len(self.names)))
+        baseline = dict(zip(self.names, self.baseline.tolist(), strict=True))
+        return LearningCurves(history.elbo, {name: gained[:, i] for i, name in enumerate(self.names)}, baseline)
+
+
+def _units(table: EncodedTable, data: Data, model: Model, n_rows: int) -> _Units:
+    specs = [one.spec for one in table.columns]
+    log_jacobian = np.array([one.log_jacobian for one in specs])
+    naturals = [natural for one in specs for natural in one.marginal_naturals]
+    observed = np.array([one.observed for one in specs])
+    baseline = table.layout.log_likelihood(naturals, data).mean(0) / observed + log_jacobian
+    held = count_held(data.mask[:, : table.layout.n_columns]) if model.hides_cells else 0
+    trained = (np.array([one.fitted.statistics.n for one in specs]) - held) / n_rows
+    return _Units(table.layout.names, trained, log_jacobian, baseline)
+
+
+def _on_epoch(callbacks: Sequence[Callback], units: _Units) -> Callable[[int, float, Info], bool] | None:
+    if not callbacks:
+        return None
+
+    def report(network: int, epoch: float, info: Info) -> bool:
+        seen = Epoch(network, epoch, float(info.elbo), units.of(np.asarray(info.log_likelihood)))
+        answers = [one.on_epoch(seen) for one in callbacks]
+        return any(answers)
+
+    return report
+
+
+# --- networks -----------------------------------------------------------------------------------------------------
+
+
+class _Job(NamedTuple):
+    """All that the training of a network needs; it may run on another machine."""
+
+    model: Model
+    layout: Layout
+    data: Data
+    plan: Plan
+    seed: int
+
+
+class _Network(NamedTuple):
+    """A trained network: its validation cells, its shared parameters, and how its training went."""
+
+    held: Flags | None
+    shared: Any
+    history: History
+    trace: Trace
+
+
+Streaming = Callable[[int, Flags | None], AbstractContextManager[Stream]]
+
+
+def _train_all(
+    job: _Job,
+    n_networks: int,
+    on_epoch: Callable[[int, float, Info], bool] | None,
+    stream: Streaming | None,
+) -> list[_Network]:
+    """Train the networks one after the other, unless `joblib.parallel_config` names a cluster or several jobs."""
+    joblib = require("joblib", "models")
+    if n_networks > 1 and stream is None and joblib.effective_n_jobs(None) > 1:
+        return list(joblib.Parallel()(joblib.delayed(_train)(job, i) for i in range(n_networks)))
+    trained: list[_Network] = []
+    for i in range(n_networks):
+        try:
+            trained.append(_train(job, i, on_epoch and partial(on_epoch, i), stream))
+        except KeyboardInterrupt:  # between two epochs, where a network keeps nothing of itself
+            if not trained:
+                raise
+            message = f"interrupted: {i} of {n_networks} networks were trained; these are used"
+            warnings.warn(message, EvenlyWarning, stacklevel=2)
+            break
+        if trained[-1].history.interrupted:
+            break
+    return trained
+
+
+def _train(
+    job: _Job, i: int, on_epoch: Callable[[float, Info], bool] | None = None, stream: Streaming | None = None
+) -> _Network:
+    """Train the i-th network, without validation cells of its own where it is stopped by them."""
+    model, layout, data, plan, seed = job
+    validate, shown, held = None, data, None
+    if model.hides_cells:
+        held = hold_out(data.mask[:, : layout.n_columns], np.random.default_rng((seed, i)))
+        shown = data._replace(mask=without(data.mask, held))
+        validate = validation_score(model, layout, shown, held)
+    with nullcontext() if stream is None else stream(i, held) as parts:
+        return _Network(held, *model.fit(layout, shown, seed + i, plan, Watchers(validate, on_epoch), parts))
+
+
+def without(mask: Flags, held: Flags) -> Flags:
+    """Return the mask of a table's arrays, which may have more columns, without some cells."""
+    shown = mask.copy()
+    shown[:, : held.shape[1]] &= ~held
+    return shown
+
+
+def validation_score(model: Model, layout: Layout, data: Data, held: Flags) -> Callable[[Any], float] | None:
+    """Return a score of shared parameters: the mean over columns of the log-likelihood of validation cells.
+
+    None if there are none. The data must not show them. Of a binned number only the squared error counts: bins grow
+    overconfident before its mean is learned, which calibration undoes.
+    """
+    rows = np.flatnonzero(held.any(1))
+    if not len(rows):
+        return None
+    some = [(where, data.rows(padded)) for where, padded in chunks(rows, chunk_size(len(held)))]
+    scored = [
+        f
+        for f in range(layout.n_features)
+        if not (f and layout.columns[f] == layout.columns[f - 1] and layout.likelihoods[f - 1] is UNIT_NORMAL)
+    ]
+    counts = np.maximum(held.sum(0), 1)
+
+    def score(shared: Any) -> float:
+        found = np.zeros(layout.n_columns)
+        for where, part in some:
+            naturals = model.predict_natural(layout, shared, part)
+            for f in scored:
+                mine = np.flatnonzero(held[where, layout.columns[f]])
+                natural = np.asarray(naturals[f][mine], np.float64)
+                cells = layout.likelihoods[f].log_density(layout.target(part, f)[mine].astype(np.float64), natural)
+                found[layout.columns[f]] += cells.sum()
+        mean = float(np.mean(found / counts))
+        return mean if np.isfinite(mean) else -np.inf
+
+    return score
+
+
+# --- calibration --------------------------------------------------------------------------------------------------
+
+
+class _Predicted(NamedTuple):
+    """What a network predicts for a feature's validation cells: their rows, and their natural parameters."""
+
+    rows: Rows
+    naturals: Floats
+
+
+def _calibrate(
+    ensemble: Ensemble, table: EncodedTable, data: Data, trained: Sequence[_Network], rng: np.random.Generator
+) -> Ensemble:
+    """Choose how far to follow the networks, and fit the experts that stand beside them."""
+    held = [one.held for one in trained if one.held is not None] if ensemble.model.spec.calibrated else []
+    if not held:
+        return ensemble
+    predicted = [
+        _predict_held(ensemble.model, table.layout, data, own, one.shared)
+        for own, one in zip(held, trained, strict=False)
+    ]
+    gaussian, said = fit_validated(table, held, rng)
+    cells = [_validation_cells(table, j, predicted, [one[j] for one in said]) for j in range(len(table.columns))]
+    weights = choose_stacking_weights(cells)
+    chosen = [calibrate(one, Calibration(stacking_weight=w)) for one, w in zip(cells, weights, strict=True)]
+    first = [_validation_cells(table, j, predicted[:1], [said[0][j]]) for j in range(len(table.columns))]
+    rows = [predicted[0][own][0].rows for own in table.features]
+    chosen = _weigh_neighbours(table.calibrated(chosen), held[0], first, rows, rng)
+    index = None
+    if any(one.neighbours for one in chosen):
+        index = index_rows(table.values, table.classes, rng)
+    return replace(
+        ensemble,
+        calibrations=dict(zip(table.layout.names, chosen, strict=True)),
+        gaussian=gaussian if any(one.stacking_weight for one in chosen) else None,
+        neighbours=index,
+    )
+
+
+def _predict_held(model: Model, layout: Layout, data: Data, held: Flags, shared: Any) -> list[_Predicted]:
+    """Predict the cells that a network did not see, feature by feature."""
+    found: list[list[_Predicted]] = [[] for _ in layout.columns]
+    for where, padded in chunks(np.flatnonzero(held.any(1)), chunk_size(len(held))):
+        some = data.rows(padded)
+        some = some._replace(mask=without(some.mask, held[padded]))
+        for f, natural in enumerate(model.predict_natural(layout, shared, some)):
+            mine = held[where, layout.columns[f]]
+            found[f].append(_Predicted(where[mine], np.asarray(natural[: len(where)][mine], np.float64)))
+    return [_together(of_feature) for of_feature in found]
+
+
+def _together(some: Sequence[_Predicted]) -> _Predicted:
+    any_of_them = [one for one in some if len(one.rows)] or [_Predicted(np.zeros(0, np.intp), np.zeros((0, 0)))]
+    rows, naturals = zip(*any_of_them, strict=True)
+    return _Predicted(np.concatenate(rows), np.concatenate(naturals))
+
+
+def _validation_cells(
+    table: EncodedTable, j: int, predicted: Sequence[list[_Predicted]], said: Sequence[Predictive | None]
+) -> ValidationCells:
+    """Gather the validation cells of a column over networks."""
+    features = [_together(one) for one in zip(*(network[table.features[j]] for network in predicted), strict=True)]
+    experts = [one for one in said if one is not None]
+    expert = experts[0].append(experts[1:]) if experts else None
+    spec, values, _ = table.columns[j]
+    return ValidationCells(spec, values[features[0].rows], [one.naturals for one in features], expert)
+
+
+def _weigh_neighbours(
+    table: EncodedTable,
+    held: Flags,
+    cells: Sequence[ValidationCells],
+    rows_of_cells: Sequence[Rows],
+    rng: np.random.Generator,
+) -> list[Calibration]:
+    """Choose, for each column, how much of a near-duplicate's cell to take over, by the first network's cells."""
+    calibrations = [one.calibration for one in table.columns]
+    rows = np.flatnonzero(held.any(1))
+    if len(rows) > MOST_COMPARED:
+        rows = np.sort(rng.choice(rows, MOST_COMPARED, replace=False))
+    if not len(rows):
+        return calibrations
+    shown = [np.where(held[:, j], np.nan, own) for j, own in enumerate(table.values)]
+    neighbours = index_rows(shown, table.classes, rng).find([own[rows] for own in shown])
+    for j, (one, own) in enumerate(zip(cells, rows_of_cells, strict=True)):
+        compared = np.isin(own, rows)
+        some = one._replace(
+            truth=one.truth[compared],
+            naturals=[natural[compared] for natural in one.naturals],
+            expert=None if one.expert is None else one.expert.take(compared),
+        )
+        near = neighbours.take(held[rows, j])
+        calibrations[j] = choose_neighbour_weight(some, calibrations[j], near, j)
+    return calibrations

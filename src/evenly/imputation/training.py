@@ -1,0 +1,136 @@
+"""Training: how an imputer's model is trained, as one object, and what is decided from it for a table."""
+
+from __future__ import annotations
+
+import numbers
+import warnings
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import numpy as np
+from sklearn.base import BaseEstimator, clone
+
+from evenly._support import TableError
+from evenly.models import SPECS, ModelSpec, published_epochs
+
+Auto = Literal["auto"]
+SIZES = ("latent_size", "n_clusters", "hidden_size")
+MOVED = ("epochs", "batch_size", "learning_rate", "n_networks", "masked_training", "n_draws", "target", "bound", *SIZES)
+"""Parameters of `Imputer` that moved here."""
+
+
+class Training(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+    """How an imputer's model is trained. Everything has a default that goes by the table.
+
+    Parameters
+    ----------
+    epochs : int or "auto"
+        How often every row is seen; "auto" goes by the number of rows. `masked` stops before, where validation cells
+        say so.
+    batch_size : int or "auto"
+        Rows a step.
+    learning_rate : float or "auto"
+        That of the model by default.
+    n_networks : int or "auto"
+        How many networks to train, from different starts and with different validation cells; their distributions are
+        averaged. "auto": more where rows are few.
+    sizes : mapping of str to int, optional
+        Sizes of the model: `hidden_size` (masked, vae), `latent_size` (vae: 75 % of the number of columns;
+        factorization: half), `n_clusters` (mixture: 10, or 5 below 10,000 rows).
+    masked_training : bool
+        Train the VAE by hiding cells, as `masked` is, and stop where validation cells say so.
+    n_draws : int
+        How many draws of a row's variables a prediction of the paper's models is averaged over; 0: one prediction, at
+        their mean.
+    target, bound
+        As in `LipschitzScaler`.
+
+    Examples
+    --------
+    >>> Training(epochs=20, sizes={"hidden_size": 64})
+    Training(epochs=20, sizes={'hidden_size': 64})
+    >>> Training(epochs=0.5).check()
+    Traceback (most recent call last):
+    evenly.TableError: got epochs = 0.5, but expected a whole number from 0.
+    """
+
+    def __init__(
+        self,
+        *,
+        epochs: int | Auto = "auto",
+        batch_size: int | Auto = "auto",
+        learning_rate: float | Auto = "auto",
+        n_networks: int | Auto = "auto",
+        sizes: Mapping[str, int] | None = None,
+        masked_training: bool = False,
+        n_draws: int = 0,
+        target: float | None = None,
+        bound: Literal["exact", "paper"] = "exact",
+    ) -> None:
+        self.epochs = epochs
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.n_networks = n_networks
+        self.sizes = sizes
+        self.masked_training = masked_training
+        self.n_draws = n_draws
+        self.target = target
+        self.bound = bound
+
+    def check(self) -> None:
+        """Refuse settings that mean nothing."""
+        given: dict[str, Any] = {name: getattr(self, name) for name in ("epochs", "batch_size", "n_networks")}
+        for name, value in (given | {"n_draws": self.n_draws} | dict(self.sizes or {})).items():
+            least, auto = int(name not in ("epochs", "n_draws")), isinstance(value, str) and value == "auto"
+            if not (auto and name in given) and not (isinstance(value, numbers.Integral) and int(value) >= least):
+                raise TableError(f"{name} = {value!r}", f"expected a whole number from {least}")
+        known = sorted({name for spec in SPECS.values() for name in spec.sizes})
+        if unknown := [name for name in self.sizes or {} if name not in known]:
+            raise TableError(f"the size {unknown[0]!r}", f"expected one of {', '.join(known)}")
+        rate = self.learning_rate
+        if rate != "auto" and not (isinstance(rate, numbers.Real) and np.isfinite(rate) and rate > 0):
+            raise TableError(f"learning_rate = {rate!r}", "expected a positive number or 'auto'")
+
+    # What "auto" stands for.
+
+    def rate_of(self, spec: ModelSpec) -> float:
+        """Return the learning rate."""
+        return spec.learning_rate if self.learning_rate == "auto" else float(self.learning_rate)
+
+    def batch_size_of(self, spec: ModelSpec, n_rows: int) -> int:
+        """Return the rows of a step."""
+        return spec.budget.batch_size(n_rows) if self.batch_size == "auto" else int(self.batch_size)
+
+    def epochs_of(self, spec: ModelSpec, n_rows: int, *, paper: bool, streamed: bool) -> int:
+        """Return how often every row is seen."""
+        if self.epochs != "auto":
+            return int(self.epochs)
+        if paper:
+            return published_epochs(n_rows)
+        return spec.budget.epochs(n_rows, self.batch_size_of(spec, n_rows), streamed=streamed)
+
+    def networks_of(self, spec: ModelSpec, n_rows: int) -> int:
+        """Return how many networks are trained."""
+        return spec.budget.networks(n_rows) if self.n_networks == "auto" else int(self.n_networks)
+
+    @property
+    def model_sizes(self) -> dict[str, int]:
+        """The sizes that are given, as models take them."""
+        return {name: int(size) for name, size in (self.sizes or {}).items()} | {"masked": int(self.masked_training)}
+
+
+def with_moved(training: Training | None, moved: Mapping[str, Any]) -> Training:
+    """Return a training with settings that were given to the imputer, where they stood before; warns of them."""
+    names = ", ".join(f"{name}=..." for name in moved)
+    warnings.warn(
+        f"Imputer({names}) will go with the next release: use Imputer(training=evenly.Training(...)), sizes in "
+        "Training(sizes={...})",
+        FutureWarning,
+        stacklevel=3,
+    )
+    found: Training = Training() if training is None else clone(training)
+    sizes = {name: value for name, value in moved.items() if name in SIZES and value != "auto"}
+    found.set_params(**{name: value for name, value in moved.items() if name not in SIZES})
+    if sizes:
+        found.set_params(sizes={**(found.sizes or {}), **sizes})
+    return found

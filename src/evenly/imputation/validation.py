@@ -1,0 +1,235 @@
+"""Calibration chosen on validation cells: observed cells that were held out from the networks that predict them.
+
+Predictions are stacked with those of the Gaussian expert, brought to a temperature, shrunk towards the marginal by an
+amount tuned on validation cells, and mixed with the cells of near-duplicates where these are clearly better.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from evenly.imputation.bins import Bins
+from evenly.imputation.calibration import PLAIN, Calibration
+from evenly.imputation.columns import BinnedColumn, ModelledColumn, standardize
+from evenly.imputation.neighbours import WEIGHTS, Neighbours, NeighbourWeight
+from evenly.imputation.predictive import BinnedPredictive, ClassPredictive, Predictive
+from evenly.metrics import clearly_better
+from evenly.tables import Floats
+
+Flags = npt.NDArray[np.bool_]
+
+BIN_WEIGHTS = (0.5, 0.0, 1.0)
+"""Shares of the bins in the mean of a number that are tried; the first stays unless another is clearly better."""
+STACKING_WEIGHTS = tuple(np.linspace(0.0, 1.0, 9).tolist())
+"""Shares of the Gaussian expert that are tried."""
+POOLING = 25.0
+"""How many cells' weight pulls a column's stacking weight towards that of all columns like it."""
+FEWEST_NEIGHBOURS, LEAST_SHARE = 5, 0.2
+"""Ignore near-duplicates unless at least 5 validation cells have one with a weight above 0.2."""
+INVERSE_TEMPERATURES = (0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.15, 1.3, 1.5, 1.75, 2.0, 2.5, 3.0)
+"""Powers of probabilities that are tried."""
+MAX_DEVIATION = 4.0
+"""Where predictions of validation cells are not clearly better than the mean, how many times as far as the farthest of
+them others may go. A few extreme values (one e-mail full of #) make a network expect more of them, and the validation
+cells are too few to show that it is wrong there."""
+MODEL_WEIGHTS: tuple[float, ...] = (1.0, 0.75, 0.5, 0.25, 0.0)
+"""Shares of the model in the probabilities of classes that are tried, at each temperature."""
+FARTHEST_LOSS = 25.0
+"""Squared standard deviations that a cell counts for at most where shares are chosen, so that no cell decides alone."""
+LEVELS = (0.5, 0.8, 0.9)
+"""Central intervals that numbers are to be covered by."""
+PRIOR_CELLS = 5.0
+"""How many cells' weight lies on the model as it is, before any validation cell is seen."""
+FEWEST = 10
+"""With fewer validation cells, nothing is chosen."""
+FEWEST_OTHERS = 10
+"""Where one number fills most of a column and fewer cells than this have another, no validation cell may have one."""
+
+
+class ValidationCells(NamedTuple):
+    """The validation cells of one column: their true values, and what was predicted for them."""
+
+    spec: ModelledColumn
+    truth: Floats
+    naturals: list[Floats]
+    """The networks' natural parameters of each feature."""
+    expert: Predictive | None
+    """What the Gaussian expert says of the cells."""
+
+    @property
+    def usable(self) -> bool:
+        """Whether there are enough cells, of a column that can be calibrated."""
+        return len(self.truth) >= FEWEST and self.spec.is_calibrated
+
+    def predict(self, calibration: Calibration) -> Predictive:
+        """Return the calibrated predictions of the cells."""
+        return self.spec.predict(self.naturals, calibration, self.expert)
+
+
+def calibrate(cells: ValidationCells, start: Calibration = PLAIN) -> Calibration:
+    """Return how far to follow the predictions of a column.
+
+    Classes get the temperature and the model weight that make them most likely, together: overconfident is not
+    ignorant. For a number, the squared error chooses the model weight, and with it the temperature makes intervals
+    cover what they should. The marginal is taken where hardly any number differs from the others.
+
+    Parameters
+    ----------
+    start : Calibration
+        Its stacking weight stays.
+    """
+    spec = cells.spec
+    if isinstance(spec, BinnedColumn) and _hardly_varies(spec):
+        return replace(start, model_weight=0.0)
+    if not cells.usable:
+        return start
+    shares = _probabilities(cells.predict(start))
+    score: Callable[[Floats], float]
+    if isinstance(spec, BinnedColumn):
+        score, marginal = partial(_coverage, spec.bins, cells.truth), np.asarray(spec.bins.share)
+        start = _calibrate_mean(cells, spec, start)
+        weights: Sequence[float] = (start.model_weight,)
+    else:
+        score, marginal = partial(_log_score, cells.truth.astype(int)), np.asarray(spec.fitted.frequencies)
+        weights = MODEL_WEIGHTS
+    tried = [
+        replace(start, inverse_temperature=power, model_weight=weight)
+        for weight in weights
+        for power in INVERSE_TEMPERATURES
+    ]
+    penalty = [np.log(one.inverse_temperature) ** 2 + (start.model_weight - one.model_weight) ** 2 for one in tried]
+    scores = [score(one.apply(shares, marginal)) for one in tried]
+    return tried[int(np.argmax(scores - PRIOR_CELLS / len(cells.truth) * np.array(penalty)))]
+
+
+def _probabilities(predicted: Predictive) -> Floats:
+    assert isinstance(predicted, (ClassPredictive, BinnedPredictive))
+    return predicted.probabilities
+
+
+def _hardly_varies(spec: BinnedColumn) -> bool:
+    """Whether so few numbers differ from the most frequent one that nothing can be known about who has them."""
+    most = max(spec.bins.share)
+    return most > 0.5 and (1.0 - most) * spec.fitted.statistics.n < FEWEST_OTHERS
+
+
+def _calibrate_mean(cells: ValidationCells, spec: BinnedColumn, start: Calibration) -> Calibration:
+    """Choose which mean of a number to take, how far to shrink it, and how far it may go."""
+    ends = [cells.predict(replace(start, bin_weight=end, model_weight=1.0)).mean() for end in (0.0, 1.0)]
+    normal, binned, wanted = (standardize(values, spec.mean, spec.std) for values in (*ends, cells.truth))
+    means = {weight: weight * binned + (1.0 - weight) * normal for weight in BIN_WEIGHTS}
+    chosen = BIN_WEIGHTS[0]
+    for weight in BIN_WEIGHTS[1:]:
+        if clearly_better((means[weight] - wanted) ** 2, (means[chosen] - wanted) ** 2):
+            chosen = weight
+    # Least squares through the column's mean, with some cells' weight on 1: a slope below 1 means overconfidence.
+    best = means[chosen]
+    prior = 5.0 * PRIOR_CELLS * float(np.mean(best**2)) + 1e-12
+    slope = (float(best @ wanted) + prior) / (float(best @ best) + prior)
+    weight = float(np.clip(slope, 0.0, 1.0))
+    shrunk = weight * best
+    start = replace(start, bin_weight=chosen, model_weight=weight)
+    if clearly_better((shrunk - wanted) ** 2, wanted**2):
+        return start
+    return replace(start, max_deviation=MAX_DEVIATION * float(np.abs(shrunk).max()) * spec.std)
+
+
+def _log_score(codes: npt.NDArray[np.int_], shares: Floats) -> float:
+    """Return the mean log-probability of classes."""
+    return float(np.log(np.maximum(shares[np.arange(len(codes)), codes], 1e-12)).mean())
+
+
+def _coverage(bins: Bins, truth: Floats, shares: Floats) -> float:
+    """Return how near central intervals come to holding the share of numbers that they should: 0 at best."""
+    away = np.abs(bins.ranks(shares, truth, np.random.default_rng(0)) - 0.5)
+    return -10.0 * float(sum(((away < 0.5 * level).mean() - level) ** 2 for level in LEVELS))
+
+
+# --- the Gaussian expert ------------------------------------------------------------------------------------------
+
+
+def choose_stacking_weights(columns: Sequence[ValidationCells]) -> list[float]:
+    """Choose the share of the Gaussian expert in the predictions of each column.
+
+    One share for all numbers and one for all classes, from which a column departs as far as its own cells say.
+    """
+    curves = [_stacking_losses(one) for one in columns]
+    chosen = []
+    for one, curve in zip(columns, curves, strict=True):
+        alike = [
+            other
+            for cells, other in zip(columns, curves, strict=True)
+            if other is not None and cells.spec.column.has_classes == one.spec.column.has_classes
+        ]
+        if one.expert is None or not alike:
+            chosen.append(0.0)
+            continue
+        weight = STACKING_WEIGHTS[int(np.argmin(np.mean(alike, axis=0)))]
+        if curve is not None:
+            pull = POOLING / len(one.truth) * (np.array(STACKING_WEIGHTS) - weight) ** 2
+            weight = STACKING_WEIGHTS[int(np.argmin(curve + pull))]
+        chosen.append(weight)
+    return chosen
+
+
+def _stacking_losses(cells: ValidationCells) -> Floats | None:
+    """Return the mean loss of a column's cells at each of `STACKING_WEIGHTS`, relative to that without the expert."""
+    if len(cells.truth) < FEWEST or cells.expert is None:
+        return None
+    losses = []
+    for weight in STACKING_WEIGHTS:
+        predicted = cells.predict(Calibration(stacking_weight=weight))
+        if isinstance(cells.spec, BinnedColumn):
+            away = standardize(predicted.mean(), cells.truth, cells.spec.std)
+            losses.append(float(np.minimum(away**2, FARTHEST_LOSS).mean()))
+        else:
+            losses.append(-_log_score(cells.truth.astype(int), _probabilities(predicted)))
+    return np.array(losses) / max(losses[0], 1e-12)
+
+
+# --- near-duplicates ----------------------------------------------------------------------------------------------
+
+
+def choose_neighbour_weight(
+    cells: ValidationCells, calibration: Calibration, neighbours: Neighbours, j: int
+) -> Calibration:
+    """Choose how much of a near-duplicate's cell to take over: nothing unless it is clearly better.
+
+    Parameters
+    ----------
+    neighbours : Neighbours
+        Of the rows of the cells.
+    j : int
+        The column's place among those that rows are compared by.
+    """
+    if not cells.usable:
+        return calibration
+    predicted = cells.predict(calibration)
+
+    def losses(weight: NeighbourWeight | None) -> Floats | Flags:
+        mixed = mix_neighbours(predicted, weight, neighbours, j)
+        if isinstance(cells.spec, BinnedColumn):
+            return standardize(mixed.mean(), cells.truth, cells.spec.std) ** 2
+        return np.asarray(mixed.mode() != cells.truth)
+
+    best, least = None, losses(None)
+    for weight in WEIGHTS:
+        found = losses(weight)
+        enough = (neighbours.weigh(j, weight)[1] > LEAST_SHARE).sum() >= FEWEST_NEIGHBOURS
+        if enough and clearly_better(found, least):
+            best, least = weight, found
+    return replace(calibration, neighbours=best)
+
+
+def mix_neighbours(predicted: Predictive, weight: NeighbourWeight | None, neighbours: Neighbours, j: int) -> Predictive:
+    """Return each cell's distribution mixed with the cells of its row's near-duplicates in column j."""
+    if weight is None:
+        return predicted
+    weights, share = neighbours.weigh(j, weight)
+    return predicted.with_values(share, share[:, None] * weights, np.nan_to_num(neighbours.cells[:, :, j]))
