@@ -21,8 +21,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from evenly.likelihoods import GAMMA
-from evenly.scaling import NOISE_A, NOISE_B, OFFSET, undo_binary, undo_count
+from evenly.likelihoods import GAMMA, get_likelihood
+from evenly.scaling import NOISE_A, NOISE_B, OFFSET, undo_binary, undo_moments
 
 Floats = npt.NDArray[np.float64]
 
@@ -40,6 +40,11 @@ class Group(NamedTuple):
     undo: Callable[[Any], Any]
 
 
+def undo_rate(natural: Any) -> Any:
+    """Return the Poisson rate from the gamma's natural parameters."""
+    return get_likelihood("poisson").from_moments(*undo_moments(natural))[..., 0]
+
+
 def make_groups() -> dict[str, Group]:
     """Return the paper's distributions.
 
@@ -50,7 +55,7 @@ def make_groups() -> dict[str, Group]:
     shares, rates = steps / 50.0, np.concatenate([steps, steps / 50.0])
     return {
         "Bernoulli": Group(shares, shares * (1.0 - shares), lambda rng, p, n: rng.binomial(1, p, n), undo_binary),
-        "Poisson": Group(rates, rates, lambda rng, rate, n: rng.poisson(rate, n), undo_count),
+        "Poisson": Group(rates, rates, lambda rng, rate, n: rng.poisson(rate, n), undo_rate),
     }
 
 

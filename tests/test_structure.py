@@ -36,7 +36,6 @@ UNFINISHED: dict[str, set[str]] = {
         "cli/scale.py",
         "engines/files.py",
         "evaluation/balance.py",
-        "evaluation/choosing.py",
         "imputation/ensemble.py",
         "imputation/imputer.py",
         "imputation/pooling.py",

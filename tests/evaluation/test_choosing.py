@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 from evenly import LipschitzScaler, Schema, TableError, choose_likelihoods
-from evenly.evaluation.choosing import CANDIDATES
+from evenly.evaluation.choosing import candidates
 from evenly.tables.schema import Column
 
 DRAWN: dict[str, Any] = {
@@ -63,7 +63,7 @@ def test_the_choice_is_what_the_scaler_takes() -> None:
     assert set(found.scores) == {"a", 7}
     scaler = LipschitzScaler(likelihoods=found.likelihoods).fit(table)
     assert [one.likelihood for one in scaler.schema_.columns] == ["gamma", found.likelihoods[7], "bernoulli"]
-    assert str(found).splitlines()[0].split() == ["column", "chosen", *CANDIDATES["positive"]]
+    assert str(found).splitlines()[0].split() == ["column", "chosen", *candidates("positive")]
 
 
 def test_the_units_of_a_column_do_not_matter() -> None:

@@ -38,8 +38,8 @@ from evenly.scaling.tricks import (
     features_of,
     undo_binary,
     undo_classes,
-    undo_count,
     undo_mean,
+    undo_moments,
     undo_values,
 )
 from evenly.tables.frames import BLOCK
@@ -283,6 +283,10 @@ def gamma_of_mean(*means: float, shape: float = 30.0) -> np.ndarray:
     """Natural parameters of gammas whose discrete means are these."""
     wanted = np.array(means) + 1.0 + 1.1 / 31.1
     return np.stack([np.full(len(means), shape - 1.0), -shape / wanted], axis=-1)
+
+
+def undo_count(natural: Any) -> Any:
+    return POISSON.from_moments(*undo_moments(natural))[..., 0]
 
 
 @property_test

@@ -21,7 +21,7 @@ from sklearn.utils import check_random_state
 from evenly._support import EvenlyWarning, TableError, require
 from evenly.evaluation.diagnosis import SCALINGS, ColumnBalance, Diagnosis, ShortTraining, give_verdict
 from evenly.imputation import GradientTrace, Imputer, Training
-from evenly.likelihoods import LIKELIHOODS, Likelihood
+from evenly.likelihoods import Likelihood, is_registered
 from evenly.metrics import baseline_errors, clearly_better, column_errors, hide_keeping_two, mean_or_mode
 from evenly.models import SPECS
 from evenly.scaling import (
@@ -294,7 +294,7 @@ def _hide(opened: Table, columns: Sequence[FittedColumn], names: set[str], share
         truth[:, j] = fitted.encode(cells)[0][rows]
         hidden[:, j] = hide_keeping_two(truth[:, j], share, rng)
         kept.append(coded(column))
-        if fitted.family is not None and column.likelihood not in (*LIKELIHOODS, "categorical"):
+        if fitted.family is not None and not is_registered(fitted.family):
             own[fitted.label] = fitted.family
     visible = np.where(hidden, np.nan, truth)
     data = {fitted.label: visible[:, j] for j, fitted in enumerate(columns)}

@@ -12,19 +12,23 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils import check_random_state
 
-from evenly.likelihoods import get_likelihood
+from evenly.likelihoods import FAMILIES, get_likelihood
 from evenly.metrics import clearly_better
 from evenly.scaling import choose_pivot, prepare, take_moments
-from evenly.tables import Column, Floats, Schema, Value, encode, infer_column, look, make_rules, open_table
+from evenly.tables import (
+    Column,
+    Floats,
+    Rule,
+    Schema,
+    TableColumn,
+    Value,
+    encode,
+    infer_column,
+    look,
+    make_rules,
+    open_table,
+)
 
-ABOVE_ZERO = ("gamma", "inverse-gamma", "inverse-gaussian", "exponential", "rayleigh")
-CANDIDATES = {
-    "real": ("normal",),
-    "positive": ("log-normal", *ABOVE_ZERO, "normal"),
-    "count": ("poisson", "log-normal", *ABOVE_ZERO, "normal"),
-}
-"""By kind, the default first. A density at a whole number stands for the unit around it, so that it can be compared
-with the probability of a count."""
 N_FOLDS = 5
 SURE = 2.0
 """Standard errors by which another likelihood must be better than the default to be chosen."""
@@ -70,7 +74,8 @@ def choose_likelihoods(
 
     The observed cells are cut into five parts at random. Every candidate is fitted to four of them and scored on the
     fifth. The default of the kind stays unless another one is better by more than two standard errors of the
-    difference, cell by cell. Classes have nothing to choose; a column that is declared a kind keeps to it.
+    difference, cell by cell. Classes have nothing to choose. A column that is declared a kind keeps to it; one that was
+    inferred to be a count may become a positive column.
 
     Parameters
     ----------
@@ -100,34 +105,57 @@ def choose_likelihoods(
     scores: dict[Any, dict[str, float]] = {}
     rules = make_rules(opened, kinds=kinds, schema=schema, missing=missing)
     for label, cells, rule in zip(opened.labels, opened.columns, rules, strict=True):
-        if rule.ignored or rule.wants_classes:
-            continue
-        at_it = partial(look, cells, rule.missing)
-        column, seen = rule.infer(cells, at_it)
-        facts = seen or at_it()
-        names = CANDIDATES.get(column.kind, ())
-        if column.kind == "count" and (rule.kind or rule.declared):
-            names = names[:1]  # it may become a positive column only if nobody has said that it is a count
-        if len(names) < 2 or facts.n < FEWEST or facts.minimum == facts.maximum:
-            continue
-        values = encode(column, cells)[0]
-        values = values[~np.isnan(values)]
-        parts = drawn.permutation(len(values)) % N_FOLDS
-        with np.errstate(all="ignore"):
-            each = {name: _held_out(infer_column(cells, facts, likelihood=name), values, parts) for name in names}
-        scores[label] = {name: float(one.mean()) for name, one in each.items()}
-        found = _best(each)
-        if found != names[0]:
-            chosen[label] = found
+        each = _compare(cells, rule, drawn)
+        if each:
+            scores[label] = {name: float(one.mean()) for name, one in each.items()}
+            found = _best(each)
+            if found != next(iter(each)):
+                chosen[label] = found
     return LikelihoodChoice(chosen, scores)
 
 
-def _held_out(column: Column, values: Floats, parts: npt.NDArray[np.intp]) -> Floats:
-    """Return the log-density of each cell under a fit to the parts that it is not in."""
+def candidates(kind: str, *, declared: bool = False) -> tuple[str, ...]:
+    """Return the likelihoods to compare for a column of numbers: the default first, then its own, then wider ones.
+
+    A count may become a positive column, unless it is declared a count. A density at a whole number stands for the
+    unit around it, so that it can be compared with the probability of a count.
+
+    Examples
+    --------
+    >>> candidates("real"), candidates("count", declared=True)[0]
+    (('normal',), 'poisson')
+    >>> candidates("positive")
+    ('log-normal', 'gamma', 'inverse-gamma', 'inverse-gaussian', 'exponential', 'rayleigh', 'normal')
+    """
+    going = [(name, family) for name, family in FAMILIES.items() if kind in family.kinds]
+    going.sort(key=lambda one: (kind not in one[1].default_for, kind != one[1].kinds[0]))  # stable: in their order
+    names = tuple(name for name, _ in going)
+    return names if kind != "count" or declared else names + candidates("positive")
+
+
+def _compare(cells: TableColumn, rule: Rule, drawn: np.random.RandomState) -> dict[str, Floats]:
+    """Return the log-likelihood of each observed cell under each candidate; nothing where there is no choice."""
+    if rule.ignored or rule.wants_classes:
+        return {}
+    profile = partial(look, cells, rule.missing)
+    column, seen = rule.infer(cells, profile)
+    facts = seen or profile()
+    names = candidates(column.kind, declared=bool(rule.kind or rule.declared))
+    if column.has_classes or len(names) < 2 or facts.n < FEWEST or facts.minimum == facts.maximum:
+        return {}
+    values = encode(column, cells)[0]
+    values = values[~np.isnan(values)]
+    folds = drawn.permutation(len(values)) % N_FOLDS
+    with np.errstate(all="ignore"):
+        return {name: _held_out(infer_column(cells, facts, likelihood=name), values, folds) for name in names}
+
+
+def _held_out(column: Column, values: Floats, folds: npt.NDArray[np.intp]) -> Floats:
+    """Return the log-density of each cell under a fit to the folds that it is not in."""
     family, x = get_likelihood(column.likelihood or ""), np.asarray(prepare(column, values))
     found = np.full(len(x), -np.inf)
-    for part in range(N_FOLDS):
-        own, others = parts == part, x[parts != part]
+    for fold in range(N_FOLDS):
+        own, others = folds == fold, x[folds != fold]
         pivot = choose_pivot(family, others.min(), others.max(), float(others.mean()))
         natural = take_moments(family, others, pivot).natural(family)
         unit = pivot.unit if family.needs_unit else 1.0

@@ -8,24 +8,20 @@ from evenly.likelihoods.arrays import Array, namespace, to_numpy
 from evenly.likelihoods.base import Likelihood, Pivot, Support
 from evenly.likelihoods.continuous import GAMMA, LOG_NORMAL, NORMAL, STANDARD, UNIT_NORMAL
 from evenly.likelihoods.custom import define_likelihood
-from evenly.likelihoods.discrete import BERNOULLI, Bernoulli, Categorical, Poisson
-from evenly.likelihoods.registry import FAMILIES, LIKELIHOODS, get_likelihood, is_registered, likelihood_name
+from evenly.likelihoods.discrete import BERNOULLI
+from evenly.likelihoods.registry import FAMILIES, get_likelihood, is_registered, likelihood_name
 
 __all__ = [
     "BERNOULLI",
     "FAMILIES",
     "GAMMA",
-    "LIKELIHOODS",
     "LOG_NORMAL",
     "NORMAL",
     "STANDARD",
     "UNIT_NORMAL",
     "Array",
-    "Bernoulli",
-    "Categorical",
     "Likelihood",
     "Pivot",
-    "Poisson",
     "Support",
     "define_likelihood",
     "get_likelihood",

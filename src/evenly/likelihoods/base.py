@@ -1,8 +1,8 @@
-"""Exponential families: log p(x; natural) = log_base(x) + natural . statistics(x) - log_partition(natural).
+"""What a likelihood is: its support, its formulas, and what it declares for those who use it.
 
 Arrays of natural parameters, statistics and usual parameters hold them along the last axis; everything
 broadcasts over the axes before it. All functions take NumPy arrays, JAX arrays or PyTorch tensors and
-return the same. The Hessian of log p in the natural parameters is minus the Fisher matrix, whatever x is.
+return the same.
 """
 
 from __future__ import annotations
@@ -77,7 +77,10 @@ class Pivot(NamedTuple):
 
 
 class Likelihood(ABC):
-    """One exponential family. Abstract methods are implemented once per family and never overridden again.
+    """A distribution of one column, with what scaling, models and imputation need of it.
+
+    A family is a class below this one: its formulas, and what it declares as attributes. Others ask for these, never
+    for its name. Abstract methods are implemented once and not overridden again.
 
     Attributes
     ----------
@@ -88,22 +91,44 @@ class Likelihood(ABC):
     support : Support
         The values that have a density.
     natural_bounds : tuple of (float, float)
-        The open interval that each natural parameter lives in.
+        The open interval of each natural parameter: those that a model learns.
+    kinds : tuple of str
+        The kinds of column that it goes with; the first is the one that declaring the likelihood implies.
+    default_for : tuple of str
+        The kinds of column that get it unless another one is declared.
     scalable : bool
         Whether the data may be scaled; false for discrete families, which need a trick first.
+    takes_tricks : bool
+        Whether a trick may stand in for it: its parameters follow from the mean and the variance (`from_moments`).
     needs_unit : bool
         Whether `fit_terms` returns the parameters of x / unit (families scaled by multiplication).
     in_logs : bool
         Whether scaling raises x to a power, so that the methods std, max and iqr look at log x.
+    location_scale : bool
+        Whether the usual parameters are the mean and the standard deviation, of x or (`in_logs`) of log x.
+    one_per_class : bool
+        Whether the parameters are one for each class; the usual ones are then called `probabilities` together.
+    fits_quickly : bool
+        Whether `fit` takes many rows at once; if not, it searches row by row.
+    usual_limits : tuple of (float, float)
+        Where each usual parameter is cut before cells are scored, so that a cell that was held to be impossible does
+        not have a log-likelihood of minus infinity; empty if they are not.
     """
 
     name: str
     usual_names: tuple[str, ...]
     support: Support
     natural_bounds: tuple[tuple[float, float], ...]
+    kinds: tuple[str, ...] = ()
+    default_for: tuple[str, ...] = ()
     scalable: bool = True
+    takes_tricks: bool = False
     needs_unit: bool = True
     in_logs: bool = False
+    location_scale: bool = False
+    one_per_class: bool = False
+    fits_quickly: bool = True
+    usual_limits: tuple[tuple[float, float], ...] = ()
 
     def __repr__(self) -> str:
         return f"<likelihood {self.name}>"
@@ -115,27 +140,24 @@ class Likelihood(ABC):
             return get_likelihood, (self.name, len(self.natural_bounds))
         return super().__reduce_ex__(protocol)
 
-    # --- the family -----------------------------------------------------------------------------------
+    @property
+    def modelled_as(self) -> Likelihood:
+        """The likelihood that a model uses: another one if that is this one after a change of variable."""
+        return self
+
+    # --- the density ----------------------------------------------------------------------------------
 
     @abstractmethod
     def statistics(self, x: Array) -> Array:
-        """Sufficient statistics of x, along a new last axis."""
-
-    @abstractmethod
-    def log_base(self, x: Array) -> Array:
-        """Log of the base measure."""
-
-    @abstractmethod
-    def log_partition(self, natural: Array) -> Array:
-        """Log-normalizer; its gradient is the mean of the statistics, its Hessian the Fisher matrix."""
+        """Statistics of x, along a new last axis, from whose means `fit` finds the parameters."""
 
     @abstractmethod
     def mean_statistics(self, natural: Array) -> Array:
-        """Mean of the statistics: the gradient of the log-partition."""
+        """Mean of the statistics."""
 
     @abstractmethod
     def fisher(self, natural: Array) -> Array:
-        """Covariance matrix of the statistics, over two new last axes."""
+        """Fisher information of the natural parameters, over two new last axes: minus the mean Hessian of log p."""
 
     @abstractmethod
     def _log_density(self, x: Array, natural: Array) -> Array:
@@ -165,7 +187,7 @@ class Likelihood(ABC):
 
     @abstractmethod
     def fit(self, mean_statistics: Array) -> Array:
-        """Maximum-likelihood natural parameters from mean sufficient statistics.
+        """Natural parameters from the means of the statistics: the most likely ones of an exponential family.
 
         A sample without spread has no maximum: the parameters are then infinite.
         """
@@ -179,7 +201,11 @@ class Likelihood(ABC):
 
     @abstractmethod
     def fit_terms(self, means: Array, pivot: Pivot) -> Array:
-        """Maximum-likelihood natural parameters of x / unit from the means of the terms."""
+        """Natural parameters of x / unit from the means of the terms; as `fit`."""
+
+    def from_moments(self, mean: Array, variance: Array) -> Array:
+        """Usual parameters from the mean and the variance that a trick left; for families that `takes_tricks` names."""
+        raise NotImplementedError
 
     @abstractmethod
     def repivot(self, means: Array, old: Pivot, new: Pivot) -> Array:
@@ -248,7 +274,23 @@ class Likelihood(ABC):
         """
 
 
-class Powers(Likelihood):
+class ExponentialFamily(Likelihood):
+    """log p(x; natural) = log_base(x) + natural . statistics(x) - log_partition(natural).
+
+    The mean of the statistics is the gradient of the log-partition, the Fisher matrix its Hessian. The Hessian of
+    log p in the natural parameters is minus the Fisher matrix, whatever x is, and `fit` is maximum likelihood.
+    """
+
+    @abstractmethod
+    def log_base(self, x: Array) -> Array:
+        """Log of the base measure."""
+
+    @abstractmethod
+    def log_partition(self, natural: Array) -> Array:
+        """Log-normalizer."""
+
+
+class Powers(ExponentialFamily):
     """Families whose f(scale) and usual parameters are powers of the scale, declared as data."""
 
     powers: ClassVar[tuple[float, ...]]

@@ -9,7 +9,7 @@ from typing import Any, final
 import numpy as np
 
 from evenly.likelihoods.arrays import Array, Namespace, namespace
-from evenly.likelihoods.base import Multiplied, Pivot, Powers, Support, Unscaled
+from evenly.likelihoods.base import ExponentialFamily, Likelihood, Multiplied, Pivot, Powers, Support, Unscaled
 from evenly.likelihoods.registry import register
 from evenly.likelihoods.special import HALF_LOG_2PI, INF, excess, gamma_shape, log_quotient, log_ratio, stirling_error
 
@@ -40,6 +40,9 @@ class Normal(Multiplied):
     usual_names = ("mean", "std")
     support = Support()
     natural_bounds = ((-INF, INF), (-INF, 0.0))
+    kinds = ("real", "positive")
+    default_for = ("real",)
+    location_scale = True
     powers = (1, 2)
     usual_powers = (1, 1)
 
@@ -130,10 +133,18 @@ class LogNormal(Powers):
     usual_names = ("log_mean", "log_std")
     support = Support(0.0)
     natural_bounds = NORMAL.natural_bounds
+    kinds = ("positive",)
+    default_for = ("positive",)
+    location_scale = True
     needs_unit = False
     in_logs = True
     powers = (1, 2)
     usual_powers = (1, 1)
+
+    @property
+    def modelled_as(self) -> Likelihood:
+        """The normal of log x, which no precision overflows."""
+        return NORMAL
 
     def statistics(self, x: Array) -> Array:
         return NORMAL.statistics(namespace(x).log(x))
@@ -228,6 +239,7 @@ class Gamma(Multiplied):
     usual_names = ("shape", "rate")
     support = Support(0.0)
     natural_bounds = ((-1.0, INF), (-INF, 0.0))
+    kinds = ("positive",)
     powers = (0, 1)
     usual_powers = (0, -1)
 
@@ -310,6 +322,7 @@ class InverseGamma(Multiplied):
     usual_names = ("shape", "scale")
     support = Support(0.0)
     natural_bounds = ((-INF, -1.0), (-INF, 0.0))
+    kinds = ("positive",)
     powers = (0, -1)
     usual_powers = (0, 1)
 
@@ -388,6 +401,7 @@ class InverseGaussian(Multiplied):
     usual_names = ("mean", "shape")
     support = Support(0.0)
     natural_bounds = ((-INF, 0.0), (-INF, 0.0))
+    kinds = ("positive",)
     powers = (1, -1)
     usual_powers = (1, 1)
 
@@ -481,6 +495,7 @@ class Exponential(Multiplied):
     usual_names = ("rate",)
     support = Support(0.0, closed=True)
     natural_bounds = ((-INF, 0.0),)
+    kinds = ("positive",)
     powers = (1,)
     usual_powers = (-1,)
 
@@ -545,6 +560,7 @@ class Rayleigh(Multiplied):
     usual_names = ("sigma",)
     support = Support(0.0)
     natural_bounds = ((-INF, 0.0),)
+    kinds = ("positive",)
     powers = (2,)
     usual_powers = (1,)
 
@@ -605,7 +621,7 @@ RAYLEIGH = register(Rayleigh())
 
 
 @final
-class UnitNormal(Unscaled):
+class UnitNormal(Unscaled, ExponentialFamily):
     """Normal with standard deviation 1: natural mean, statistic x. Its log-density is minus half the squared error.
 
     Its smoothness is 1 wherever it is, so that a column that is learned well grows no louder. The base measure does

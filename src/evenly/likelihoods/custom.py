@@ -13,7 +13,7 @@ from scipy.optimize import minimize_scalar
 
 from evenly._support import TableError, require
 from evenly.likelihoods.arrays import Array, namespace, to_numpy
-from evenly.likelihoods.base import Likelihood, Pivot, Support
+from evenly.likelihoods.base import ExponentialFamily, Likelihood, Pivot, Support
 from evenly.likelihoods.special import INF
 
 Vector = npt.NDArray[np.float64]
@@ -107,10 +107,11 @@ def _multiply(x: Any, scale: Any, xp: Any) -> Any:
 
 
 @final
-class CustomLikelihood(Likelihood):
+class CustomLikelihood(ExponentialFamily):
     """What `define_likelihood` returns. Its usual parameters are the natural ones."""
 
     needs_unit = False
+    fits_quickly = False
 
     def __init__(
         self,
@@ -130,6 +131,7 @@ class CustomLikelihood(Likelihood):
         self.natural_bounds = natural_bounds or self._probe()
         self.usual_names = tuple(f"natural_{i + 1}" for i in range(len(self.natural_bounds)))
         self.in_logs = support.lower >= 0.0 and self._is_power()
+        self.kinds = ("positive",) if support.lower == 0.0 else ("real", "positive")
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"_compiled": {}}  # what JAX compiled cannot be pickled

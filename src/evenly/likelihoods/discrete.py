@@ -6,9 +6,14 @@ import math
 from typing import Any, final
 
 from evenly.likelihoods.arrays import Array, Namespace, namespace
-from evenly.likelihoods.base import Pivot, Support, Unscaled
+from evenly.likelihoods.base import ExponentialFamily, Pivot, Support, Unscaled
 from evenly.likelihoods.registry import register, register_by_classes
 from evenly.likelihoods.special import HALF_LOG_2PI, INF, excess, stirling_error
+
+LEAST_PROBABILITY = 1e-6
+PROBABLE = (LEAST_PROBABILITY, 1.0 - LEAST_PROBABILITY)
+LEAST_RATE = 1e-6
+"""Below, a trick has left no mean: it may give a class or a count a mean of 0, whose log would be minus infinity."""
 
 
 def _softplus(x: Array, xp: Namespace) -> Array:
@@ -17,13 +22,17 @@ def _softplus(x: Array, xp: Namespace) -> Array:
 
 
 @final
-class Bernoulli(Unscaled):
+class Bernoulli(Unscaled, ExponentialFamily):
     """Bernoulli with a probability: natural log(p / (1 - p)), statistic x."""
 
     name = "bernoulli"
     usual_names = ("probability",)
     support = Support(0.0, 1.0, whole=True)
     natural_bounds = ((-INF, INF),)
+    kinds = ("binary",)
+    default_for = ("binary",)
+    takes_tricks = True
+    usual_limits = (PROBABLE,)
 
     def statistics(self, x: Array) -> Array:
         return 1.0 * x[..., None]
@@ -82,13 +91,17 @@ BERNOULLI = register(Bernoulli())
 
 
 @final
-class Poisson(Unscaled):
+class Poisson(Unscaled, ExponentialFamily):
     """Poisson with a rate: natural log(rate), statistic x."""
 
     name = "poisson"
     usual_names = ("rate",)
     support = Support(0.0, whole=True)
     natural_bounds = ((-INF, INF),)
+    kinds = ("count",)
+    default_for = ("count",)
+    takes_tricks = True
+    usual_limits = ((LEAST_RATE, INF),)
 
     def statistics(self, x: Array) -> Array:
         return 1.0 * x[..., None]
@@ -129,6 +142,9 @@ class Poisson(Unscaled):
     def fit_terms(self, means: Array, pivot: Pivot) -> Array:
         return self.to_natural(means)
 
+    def from_moments(self, mean: Array, variance: Array) -> Array:
+        return namespace(mean).where(mean > LEAST_RATE, mean, 0.0 * mean + LEAST_RATE)[..., None]
+
     def mean(self, natural: Array) -> Array:
         return namespace(natural).exp(natural[..., 0])
 
@@ -150,19 +166,24 @@ POISSON = register(Poisson())
 
 
 @final
-class Categorical(Unscaled):
+class Categorical(Unscaled, ExponentialFamily):
     """Categorical over the codes 0 .. n_classes - 1: natural log p (up to a constant), statistics one-hot.
 
     `mean` and `median` are those of the code: of use for ordered classes only.
     """
 
     name = "categorical"
+    kinds = ("categorical", "ordinal")
+    default_for = ("categorical", "ordinal")
+    takes_tricks = True
+    one_per_class = True
 
     def __init__(self, n_classes: int) -> None:
         self.n_classes = n_classes
         self.usual_names = tuple(f"probability_{k}" for k in range(n_classes))
         self.support = Support(0.0, n_classes - 1.0, whole=True)
         self.natural_bounds = ((-INF, INF),) * n_classes
+        self.usual_limits = (PROBABLE,) * n_classes
 
     def statistics(self, x: Array) -> Array:
         return namespace(x).one_hot(x, self.n_classes)

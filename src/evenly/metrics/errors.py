@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from evenly._support import TableError
-from evenly.likelihoods import Array, Bernoulli, Categorical, Likelihood, Poisson, to_numpy
-from evenly.scaling import LEAST_RATE, prepare
+from evenly.likelihoods import Array, Likelihood, to_numpy
+from evenly.scaling import prepare
 from evenly.tables import (
     Column,
     Floats,
@@ -41,9 +41,6 @@ PROTOCOLS = ("honest", "as-published")
 
 GROUPS = {"discrete": ("count", "binary", "categorical", "ordinal"), "continuous": ("real", "positive")}
 """The kinds that the paper's tables average over; `all` is both."""
-
-LEAST_PROBABILITY = 1e-6
-"""Probabilities are cut to this and to 1 minus it: a trick may give a class 0, and its log would be -infinity."""
 
 CLEARLY = 1.0
 """Standard errors by which a mean loss must be smaller to be clearly so."""
@@ -346,21 +343,19 @@ def log_likelihood(
     if column.kind == "ignore":
         raise TableError("an ignored column", "expected one with a likelihood", "leave it out", column=column.name)
     family = column_likelihood(column) if family is None else family
-    names = ("probabilities",) if isinstance(family, Categorical) else family.usual_names
+    names = ("probabilities",) if family.one_per_class else family.usual_names
     absent = [name for name in names if name not in usual]
     if absent:
         raise TableError(
             f"the parameters {sorted(usual)}", f"{family.name} expects {', '.join(names)}", column=column.name
         )
     given = [to_numpy(usual[name]) for name in names]
-    parameters = given[0] if isinstance(family, Categorical) else np.stack(np.broadcast_arrays(*given), axis=-1)
+    parameters = given[0] if family.one_per_class else np.stack(np.broadcast_arrays(*given), axis=-1)
     if parameters.shape[-1:] != (len(family.usual_names),):
         got = f"probabilities of shape {parameters.shape}"
         raise TableError(got, f"expected {len(family.usual_names)} along the last axis", column=column.name)
-    if isinstance(family, (Bernoulli, Categorical)):
-        parameters = np.clip(parameters, LEAST_PROBABILITY, 1.0 - LEAST_PROBABILITY)
-    elif isinstance(family, Poisson):
-        parameters = np.maximum(parameters, LEAST_RATE)
+    if family.usual_limits:
+        parameters = np.clip(parameters, *np.transpose(family.usual_limits))
     cells = prepare(column, np.asarray(values, np.float64))
     scale = np.float64(1.0)
     if family.needs_unit and cells.size:

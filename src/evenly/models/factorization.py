@@ -100,7 +100,7 @@ def _starts(layout: Layout, data: Data) -> list[npt.NDArray[Any]]:
     for f, one in enumerate(layout.likelihoods):
         natural = constrain(one, np.zeros(len(one.natural_bounds)))
         bounds = one.natural_bounds
-        if one.name != "categorical" and len(bounds) == 2 and bounds[1] != (-np.inf, np.inf):
+        if len(bounds) == 2 and bounds[1] != (-np.inf, np.inf):
             mean, _ = layout.mean_statistics(data, f)
             natural = _best_second(one, natural[:1], mean[1:2])[0]
         starts.append(natural)

@@ -132,10 +132,8 @@ class Layout:
             return n if least == 1 else size_class(n, least, per_octave)
 
         # By name, so that it does not matter which kind of column comes first.
-        counts = Counter(
-            sorted((one for one in self.likelihoods if one.name != "categorical"), key=lambda one: one.name)
-        )
-        classes = [len(one.natural_bounds) for one in self.likelihoods if one.name == "categorical"]
+        counts = Counter(sorted((one for one in self.likelihoods if not one.one_per_class), key=lambda one: one.name))
+        classes = [len(one.natural_bounds) for one in self.likelihoods if one.one_per_class]
         held = [-(-n // BLOCK) for n in classes]
         return Sizes(
             up(self.n_columns, columns),
@@ -199,7 +197,7 @@ class Layout:
         found, n_heads, n_blocks = [], 0, 0
         for one in self.likelihoods:
             k = len(one.natural_bounds)
-            if one.name == "categorical":
+            if one.one_per_class:
                 found.append((heads + n_heads, blocks + BLOCK * n_blocks + np.arange(k)))
                 n_heads, n_blocks = n_heads + 1, n_blocks - (-k // BLOCK)
             else:
@@ -273,7 +271,7 @@ class Layout:
         naturals = []
         for f, one in enumerate(self.likelihoods):
             mean, n = self.mean_statistics(data, f)
-            if one.name == "categorical":
+            if one.one_per_class:
                 mean = (n * mean + unseen) / (n + unseen * len(mean))
             with np.errstate(all="ignore"):
                 natural = np.asarray(one.fit(mean))

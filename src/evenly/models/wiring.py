@@ -96,7 +96,7 @@ def wire(layout: Layout) -> Wiring:
     n_heads = n_blocks = 0
     for one, column, (slot, places) in zip(layout.likelihoods, layout.columns, layout.places, strict=True):
         owners[slot], used[slot], membership[slot, column] = column, True, 1.0
-        classes = one.name == "categorical"
+        classes = one.one_per_class
         parameters[places] = True
         followed[places if classes else places[:1]] = True
         if classes:

@@ -23,7 +23,6 @@ from evenly.scaling.statistics import (
     take_moments,
 )
 from evenly.scaling.tricks import (
-    LEAST_RATE,
     NOISE_A,
     NOISE_B,
     OFFSET,
@@ -33,11 +32,10 @@ from evenly.scaling.tricks import (
     features_of,
     noise_steps,
     undo_binary,
-    undo_count,
+    undo_moments,
 )
 
 __all__ = [
-    "LEAST_RATE",
     "METHODS",
     "NOISE_A",
     "NOISE_B",
@@ -79,5 +77,5 @@ __all__ = [
     "smoothness_by_parameter",
     "take_moments",
     "undo_binary",
-    "undo_count",
+    "undo_moments",
 ]

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from evenly.likelihoods import GAMMA, LIKELIHOODS, LOG_NORMAL, NORMAL, STANDARD, Array, Likelihood, namespace
-from evenly.scaling.tricks import Feature, undo_binary, undo_classes, undo_count
-from evenly.tables import Column, Floats
+from evenly.likelihoods import GAMMA, STANDARD, Array, Likelihood, namespace
+from evenly.scaling.tricks import Feature, undo_binary, undo_classes, undo_moments
+from evenly.tables import Column, Floats, column_likelihood
 
 
 def recover_column(
@@ -36,7 +36,7 @@ def recover_column(
     Examples
     --------
     >>> import numpy as np
-    >>> from evenly.likelihoods.continuous import NORMAL
+    >>> from evenly.likelihoods import NORMAL
     >>> height = Column(name="height", kind="real", likelihood="normal")
     >>> scaled = NORMAL.to_natural(np.array([8.5, 0.4]))  # of the data divided by 20
     >>> usual = recover_column(height, [Feature(0, "height", NORMAL)], [0.05], [scaled], np.zeros(0))
@@ -48,7 +48,8 @@ def recover_column(
     if feature.trick == "gamma":
         unscaled = [GAMMA.unscale_natural(one, s) for one, s in zip(naturals, scales, strict=True)]
         if column.kind == "count":
-            return {"rate": undo_count(unscaled[0])}
+            counted = column_likelihood(column)
+            return _by_name(counted, counted.from_moments(*undo_moments(unscaled[0])))
         if column.kind == "binary":
             return {"probability": undo_binary(unscaled[0])}
         return {"probabilities": undo_classes(unscaled, "gamma", shares)}
@@ -56,10 +57,13 @@ def recover_column(
         return {"probabilities": undo_classes(naturals, "bern", shares)}
     family = feature.likelihood
     usual = family.unscale_usual(family.to_usual(natural), scale)
-    if column.kind in ("categorical", "ordinal"):
+    if family.one_per_class:
         return {"probabilities": usual}
-    named = {name: usual[..., i] for i, name in enumerate(family.usual_names)}
-    return named | ({"shift": column.shift} if column.shift else {})
+    return _by_name(family, usual) | ({"shift": column.shift} if column.shift else {})
+
+
+def _by_name(family: Likelihood, usual: Array) -> dict[str, Array]:
+    return {name: usual[..., i] for i, name in enumerate(family.usual_names)}
 
 
 def estimate_column(column: Column, family: Likelihood, usual: Mapping[str, Array], which: str) -> Floats:
@@ -71,7 +75,7 @@ def estimate_column(column: Column, family: Likelihood, usual: Mapping[str, Arra
     Examples
     --------
     >>> import numpy as np
-    >>> from evenly.likelihoods.continuous import LOG_NORMAL
+    >>> from evenly.likelihoods import LOG_NORMAL
     >>> wage = Column(name="wage", kind="positive", likelihood="log-normal", shift=1.0)
     >>> usual = {"log_mean": np.array([2.0]), "log_std": np.array([0.5]), "shift": 1.0}
     >>> [round(float(estimate_column(wage, LOG_NORMAL, usual, each)[0]), 3) for each in ("mean", "median", "mode")]
@@ -84,7 +88,7 @@ def estimate_column(column: Column, family: Likelihood, usual: Mapping[str, Arra
         if column.kind == "ordinal" and which == "median":
             return np.asarray((np.cumsum(shares, -1)[..., :-1] < 0.5).sum(-1), np.float64)
         return np.asarray(shares.argmax(-1), np.float64)
-    if family is NORMAL:  # natural parameters of 1e300 are no numbers: the variance is none
+    if _is_plain(family):
         return np.asarray(usual["mean"])
     natural = _natural(family, usual)
     with np.errstate(over="ignore"):
@@ -105,7 +109,7 @@ def quantile_column(column: Column, family: Likelihood, usual: Mapping[str, Arra
     >>> quantile_column(wait, EXPONENTIAL, {"rate": np.array([1.0, 2.0])}, 0.5).round(3).tolist()
     [0.693, 0.347]
     """
-    if family is NORMAL:
+    if _is_plain(family):
         return np.asarray(usual["mean"] + usual["std"] * STANDARD.inv_cdf(level))
     with np.errstate(over="ignore"):
         return np.asarray(family.quantile(_natural(family, usual), level) - column.shift)
@@ -121,14 +125,15 @@ def mix_numbers(family: Likelihood, usuals: Sequence[Mapping[str, Floats]]) -> d
     --------
     >>> import numpy as np
     >>> apart = [{"mean": np.array([mean]), "std": np.array([1.0])} for mean in (0.0, 10.0)]
+    >>> from evenly.likelihoods import NORMAL
     >>> mixed = mix_numbers(NORMAL, apart)
     >>> mixed["mean"].round(3), mixed["std"].round(3)
     (array([5.]), array([5.099]))
     """
     means = {name: np.asarray(sum(one[name] / len(usuals) for one in usuals)) for name in family.usual_names}
-    if LIKELIHOODS.get(family.name) is not family:
+    if not family.fits_quickly:
         return means
-    if family is NORMAL or family is LOG_NORMAL:  # their statistics are squares, of which little is left far from 0
+    if family.location_scale:  # their statistics are squares, of which little is left far from 0
         place, spread = family.usual_names
         apart = [one[place] - means[place] for one in usuals]
         squares = np.hypot.reduce([*apart, *(one[spread] for one in usuals)])
@@ -149,10 +154,15 @@ def draw_column(column: Column, family: Likelihood, usual: Mapping[str, Array], 
         shares = np.asarray(usual["probabilities"])
         below = np.cumsum(shares, -1)[..., :-1] < rng.random(shares.shape[:-1])[..., None]
         return np.asarray(below.sum(-1), np.float64)
-    if family is NORMAL:
+    if _is_plain(family):
         return np.asarray(usual["mean"] + usual["std"] * rng.standard_normal(usual["mean"].shape))
     with np.errstate(over="ignore"):
         return np.asarray(family.sample(rng, _natural(family, usual)) - column.shift)
+
+
+def _is_plain(family: Likelihood) -> bool:
+    """Whether mean and std say it all: a normal of 1e300 has no natural parameters, since its variance overflows."""
+    return family.location_scale and not family.in_logs
 
 
 def _natural(family: Likelihood, usual: Mapping[str, Array]) -> Floats:

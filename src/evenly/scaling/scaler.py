@@ -21,7 +21,7 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from evenly._support import EvenlyWarning, TableError, read_json, readable, saved_path, write_json
 from evenly._version import __version__
-from evenly.likelihoods import LIKELIHOODS, Array, Likelihood
+from evenly.likelihoods import FAMILIES, Array, Likelihood, is_registered
 from evenly.scaling.lazily import lazy_scaling
 from evenly.scaling.merging import Part, merge_parts
 from evenly.scaling.methods import FittedScale, Outcome, fit_scale, get_method
@@ -838,9 +838,9 @@ def _own_likelihoods(likelihoods: Mapping[Any, Any] | None) -> dict[str, Likelih
     """Collect the user's own likelihoods by name, which must tell them apart from each other and from ours."""
     own: dict[str, Likelihood] = {}
     for column, one in (likelihoods or {}).items():
-        if not isinstance(one, Likelihood) or one is LIKELIHOODS.get(one.name):
+        if not isinstance(one, Likelihood) or (is_registered(one) and not one.one_per_class):
             continue
-        if one.name in LIKELIHOODS or one.name == "categorical" or own.setdefault(one.name, one) is not one:
+        if one.name in FAMILIES or own.setdefault(one.name, one) is not one:
             raise TableError(
                 f"another likelihood called {one.name!r}", "expected names to differ", "rename it", column=column
             )

@@ -27,13 +27,12 @@ Trick = Literal["none", "bern", "gamma"]
 
 NOISE_A, NOISE_B = 1.1, 30.0
 NOISE_MEAN = NOISE_A / (NOISE_A + NOISE_B)
+NOISE_VARIANCE = NOISE_MEAN * (1.0 - NOISE_MEAN) / (NOISE_A + NOISE_B + 1.0)
 """Mean of the noise, Beta(1.1, 30): about 0.035."""
 MOST_NOISE = 0.5
 """Noise above this, one draw in 10^9, is cut: the nearest whole number then always gives the discrete value back."""
 OFFSET = 1.0
 """Added before the noise: the data start at 1, which keeps the gamma's shape away from 0."""
-LEAST_RATE = 1e-6
-"""A Poisson rate that would come out at 0 or below."""
 
 
 @dataclass(frozen=True)
@@ -58,8 +57,7 @@ def features_of(index: int, column: Column, family: Likelihood, trick: Trick) ->
     >>> [feature.name for feature in features_of(0, color, get_likelihood("categorical", 3), "gamma")]
     ['color=blue', 'color=red', 'color=green']
     """
-    discrete = not family.scalable
-    if trick == "none" or not discrete or (trick == "bern" and column.kind not in ("categorical", "ordinal")):
+    if trick == "none" or not family.takes_tricks or (trick == "bern" and not family.one_per_class):
         return [Feature(index, column.name, family)]
     model = BERNOULLI if trick == "bern" else GAMMA
     if column.kind in ("binary", "count"):
@@ -321,10 +319,10 @@ def undo_binary(natural: Array) -> Array:
     return xp.where(mean < 1.0, mean, xp.zeros_like(mean) + 1.0)
 
 
-def undo_count(natural: Array) -> Array:
-    """Return the Poisson rate from the gamma's natural parameters: the mean, cut below at a small positive number."""
-    mean = undo_mean(natural)
-    return namespace(natural).where(mean > LEAST_RATE, mean, 0.0 * mean + LEAST_RATE)
+def undo_moments(natural: Array) -> tuple[Array, Array]:
+    """Return the mean and the variance of the discrete value from the gamma's natural parameters."""
+    variance = (natural[..., 0] + 1.0) / natural[..., 1] ** 2
+    return undo_mean(natural), variance - NOISE_VARIANCE
 
 
 def undo_classes(naturals: Sequence[Array], trick: Trick, frequencies: Array) -> Array:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from evenly._support import TableError
-from evenly.likelihoods import LIKELIHOODS, Likelihood
+from evenly.likelihoods import FAMILIES, Likelihood
 from evenly.tables.cells import check_values, column_likelihood, encode
 from evenly.tables.frames import TableColumn, map_columns, open_table
 from evenly.tables.kinds import NO_DATA
@@ -186,7 +186,7 @@ def _disagreement(column: Column, cells: TableColumn) -> list[str]:
     if column.kind == "ignore":
         return []
     values, unknown = encode(column, cells)
-    if column.likelihood == "categorical" or column.likelihood in LIKELIHOODS:
+    if column.likelihood in FAMILIES:
         check_values(column, values, column_likelihood(column))
     some = ", ".join(repr(value) for value in unknown[:5])
     return [f"none of the schema's classes, so read as missing: {some}"] if unknown else []

@@ -12,7 +12,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from evenly._support import TableError, write_text
-from evenly.likelihoods import LIKELIHOODS, Likelihood, get_likelihood
+from evenly.likelihoods import FAMILIES, Likelihood, get_likelihood, likelihood_name
 from evenly.tables.frames import TableColumn, open_table
 from evenly.tables.kinds import NO_DATA, decide_kind, find_classes
 from evenly.tables.profile import Facts, Value, look, read_number
@@ -21,14 +21,7 @@ Kind = Literal["real", "positive", "count", "binary", "categorical", "ordinal", 
 KINDS: tuple[Kind, ...] = ("real", "positive", "count", "binary", "categorical", "ordinal", "ignore")
 CLASS_KINDS = ("binary", "categorical", "ordinal")
 
-DEFAULT_LIKELIHOOD = {
-    "real": "normal",
-    "positive": "log-normal",
-    "count": "poisson",
-    "binary": "bernoulli",
-    "categorical": "categorical",
-    "ordinal": "categorical",
-}
+DEFAULT_LIKELIHOOD = {kind: name for name, family in FAMILIES.items() for kind in family.default_for}
 """The paper's likelihood of each kind; ordinal columns are modelled as categorical."""
 
 PAPER_CLIP = 1e-30
@@ -91,8 +84,7 @@ class Column(BaseModel):
             self.classes = None
         elif self.kind == "binary" and self.classes is not None and len(self.classes) > 2:
             raise ValueError(f"binary expects at most 2 classes, got {len(self.classes)}; declare it categorical")
-        known = self.likelihood in LIKELIHOODS or self.likelihood == "categorical"
-        if known and not _fits(self.likelihood, self.kind):
+        if self.likelihood in FAMILIES and not _fits(self.likelihood, self.kind):
             raise ValueError(
                 f"the likelihood {self.likelihood!r} does not go with the kind {self.kind!r}; leave the likelihood out "
                 f"to get {DEFAULT_LIKELIHOOD[self.kind]!r}"
@@ -349,23 +341,21 @@ def _name(likelihood: str | Likelihood) -> str:
         return likelihood.name
     if not isinstance(likelihood, str):
         raise TableError(f"the likelihood {likelihood!r}", "expected a name, or one from define_likelihood")
-    return likelihood if likelihood == "categorical" else get_likelihood(likelihood).name
+    return likelihood_name(likelihood)
 
 
 def _kind_of(likelihood: str | Likelihood) -> str:
     """Return the kind that a declared likelihood implies."""
-    name = _name(likelihood)
-    for kind, default in DEFAULT_LIKELIHOOD.items():
-        if name == default:
-            return kind
-    family = likelihood if isinstance(likelihood, Likelihood) else get_likelihood(name)
-    return "positive" if family.support.lower == 0.0 else "real"
+    return _kinds(likelihood)[0]
 
 
 def _fits(likelihood: str | Likelihood, kind: str) -> bool:
-    """Whether a column of that kind may have the likelihood: a positive one any continuous likelihood."""
-    implied = _kind_of(likelihood)
-    return implied == kind or (implied, kind) in (("real", "positive"), ("categorical", "ordinal"))
+    """Whether a column of that kind may have the likelihood."""
+    return kind in _kinds(likelihood)
+
+
+def _kinds(likelihood: str | Likelihood) -> tuple[str, ...]:
+    return likelihood.kinds if isinstance(likelihood, Likelihood) else FAMILIES[_name(likelihood)].kinds
 
 
 def complete(column: Column, cells: TableColumn, facts: Callable[[], Facts] | None = None) -> Column:
