@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils import check_random_state
 
-from evenly.likelihoods import FAMILIES, get_likelihood
+from evenly.likelihoods import FAMILIES, Likelihood, get_likelihood
 from evenly.metrics import clearly_better
 from evenly.scaling import choose_pivot, prepare, take_moments
 from evenly.tables import (
@@ -32,6 +32,8 @@ from evenly.tables import (
 N_FOLDS = 5
 SURE = 2.0
 """Standard errors by which another likelihood must be better than the default to be chosen."""
+LEVELS, MOST_SUMMED = (0.9999, 0.99, 0.9), 100_000
+"""Up to which of its quantiles a density is summed over whole numbers, if that is not beyond so many."""
 FEWEST = 2 * N_FOLDS
 """Cells without which nothing is compared."""
 
@@ -75,7 +77,7 @@ def choose_likelihoods(
     The observed cells are cut into five parts at random. Every candidate is fitted to four of them and scored on the
     fifth. The default of the kind stays unless another one is better by more than two standard errors of the
     difference, cell by cell. Classes have nothing to choose. A column that is declared a kind keeps to it; one that was
-    inferred to be a count may become a positive column.
+    inferred to be a count becomes a positive column if that is better, by as much, than every likelihood of counts.
 
     Parameters
     ----------
@@ -108,7 +110,9 @@ def choose_likelihoods(
         each = _compare(cells, rule, drawn)
         if each:
             scores[label] = {name: float(one.mean()) for name, one in each.items()}
-            found = _best(each)
+            own = {name: one for name, one in each.items() if get_likelihood(name).support.whole}
+            found = _best(own or each)
+            found = _best({found: each[found]} | each) if own else found
             if found != next(iter(each)):
                 chosen[label] = found
     return LikelihoodChoice(chosen, scores)
@@ -117,8 +121,7 @@ def choose_likelihoods(
 def candidates(kind: str, *, declared: bool = False) -> tuple[str, ...]:
     """Return the likelihoods to compare for a column of numbers: the default first, then its own, then wider ones.
 
-    A count may become a positive column, unless it is declared a count. A density at a whole number stands for the
-    unit around it, so that it can be compared with the probability of a count.
+    A count may become a positive column, unless it is declared a count.
 
     Examples
     --------
@@ -147,10 +150,13 @@ def _compare(cells: TableColumn, rule: Rule, drawn: np.random.RandomState) -> di
     values = values[~np.isnan(values)]
     folds = drawn.permutation(len(values)) % N_FOLDS
     with np.errstate(all="ignore"):
-        return {name: _held_out(infer_column(cells, facts, likelihood=name), values, folds) for name in names}
+        return {
+            name: _held_out(infer_column(cells, facts, likelihood=name), values, folds, column.kind == "count")
+            for name in names
+        }
 
 
-def _held_out(column: Column, values: Floats, folds: npt.NDArray[np.intp]) -> Floats:
+def _held_out(column: Column, values: Floats, folds: npt.NDArray[np.intp], counts: bool) -> Floats:
     """Return the log-density of each cell under a fit to the folds that it is not in."""
     family, x = get_likelihood(column.likelihood or ""), np.asarray(prepare(column, values))
     found = np.full(len(x), -np.inf)
@@ -161,7 +167,23 @@ def _held_out(column: Column, values: Floats, folds: npt.NDArray[np.intp]) -> Fl
         unit = pivot.unit if family.needs_unit else 1.0
         if np.isfinite(natural).all():
             found[own] = family.log_density(x[own] / unit, natural) - np.log(unit)
+            if counts and not family.support.whole:
+                found[own] -= _log_total(column, family, natural, unit)
     return np.where(np.isnan(found), -np.inf, found)
+
+
+def _log_total(column: Column, family: Likelihood, natural: Floats, unit: float) -> float:
+    """Return the log of a density's sum over the whole numbers from 0 on.
+
+    Divided by it, a density at a whole number can be compared with the probability of a count: that of an exponential
+    starts with its highest value, and would count half a unit of it twice.
+    """
+    for level in LEVELS:
+        end = float(family.quantile(natural, level)) * unit - column.shift
+        if end < MOST_SUMMED:
+            k = np.asarray(prepare(column, np.arange(0.0, max(end, 0.0) + 1.0)))
+            return float(np.log(np.exp(family.log_density(k / unit, natural)).sum() / unit + 1.0 - level))
+    return 0.0  # so wide that units do not matter
 
 
 def _best(each: Mapping[str, Floats]) -> str:

@@ -5,7 +5,7 @@ are not known here.
 """
 
 from evenly.likelihoods.arrays import Array, namespace, to_numpy
-from evenly.likelihoods.base import Likelihood, Pivot, Support
+from evenly.likelihoods.base import ExponentialFamily, Likelihood, Pivot, Support
 from evenly.likelihoods.continuous import GAMMA, LOG_NORMAL, NORMAL, STANDARD, UNIT_NORMAL
 from evenly.likelihoods.custom import define_likelihood
 from evenly.likelihoods.discrete import BERNOULLI
@@ -20,6 +20,7 @@ __all__ = [
     "STANDARD",
     "UNIT_NORMAL",
     "Array",
+    "ExponentialFamily",
     "Likelihood",
     "Pivot",
     "Support",

@@ -44,8 +44,7 @@ class Namespace(Protocol):
     def one_hot(self, x: Array, size: int) -> Array: ...
     def cumsum(self, x: Array) -> Array: ...
     def gamma_quantile(self, shape: Array, level: float) -> Array: ...
-    def poisson_quantile(self, rate: Array, level: float) -> Array: ...
-    def inverse_gaussian_quantile(self, mean: Array, shape: Array, level: float) -> Array: ...
+    def scipy_quantile(self, distribution: str, level: float, *parameters: Array, **named: Array) -> Array: ...
     def draw_normal(self, rng: Any, shape: tuple[int, ...], like: Array) -> Array: ...
     def draw_uniform(self, rng: Any, shape: tuple[int, ...], like: Array) -> Array: ...
     def draw_gamma(self, rng: Any, shape: Array) -> Array: ...
@@ -54,7 +53,7 @@ class Namespace(Protocol):
 
 
 def _absent(library: str) -> Any:
-    def fail(*_: Any) -> Any:
+    def fail(*_: Any, **__: Any) -> Any:
         hint = "convert the parameters to NumPy"
         raise EvenlyError(f"{library} has no function for this quantile. Hint: {hint}.")
 
@@ -94,9 +93,8 @@ class _NumPy:
         self.one_hot = lambda x, size: (np.asarray(x)[..., None] == np.arange(size)).astype(np.float64)
         self.cumsum = lambda x: np.cumsum(x, axis=-1)
         self.gamma_quantile = lambda shape, level: special.gammaincinv(shape, level)
-        self.poisson_quantile = lambda rate, level: scipy.stats.poisson.ppf(level, rate)
-        self.inverse_gaussian_quantile = lambda mean, shape, level: scipy.stats.invgauss.ppf(
-            level, mean / shape, scale=shape
+        self.scipy_quantile = lambda distribution, level, *parameters, **named: getattr(scipy.stats, distribution).ppf(
+            level, *parameters, **named
         )
         self.draw_normal = lambda rng, shape, like: rng.standard_normal(shape)
         self.draw_uniform = lambda rng, shape, like: rng.random(shape)
@@ -131,7 +129,7 @@ class _Jax:
         self.logsumexp = lambda x: special.logsumexp(x, axis=-1)
         self.one_hot = lambda x, size: (x[..., None] == jnp.arange(size)).astype(float)
         self.cumsum = lambda x: jnp.cumsum(x, axis=-1)
-        self.gamma_quantile = self.poisson_quantile = self.inverse_gaussian_quantile = _absent("JAX")
+        self.gamma_quantile = self.scipy_quantile = _absent("JAX")
         self.draw_normal = lambda rng, shape, like: jax.random.normal(rng, shape, like.dtype)
         self.draw_uniform = lambda rng, shape, like: jax.random.uniform(rng, shape, like.dtype)
         self.draw_gamma = lambda rng, shape: jax.random.gamma(rng, shape, dtype=shape.dtype)
@@ -170,7 +168,7 @@ class _Torch:
             x.dtype if x.is_floating_point() else torch.get_default_dtype()
         )
         self.cumsum = lambda x: torch.cumsum(x, dim=-1)
-        self.gamma_quantile = self.poisson_quantile = self.inverse_gaussian_quantile = _absent("PyTorch")
+        self.gamma_quantile = self.scipy_quantile = _absent("PyTorch")
         self.draw_normal = lambda rng, shape, like: torch.randn(
             shape, generator=rng, dtype=like.dtype, device=like.device
         )

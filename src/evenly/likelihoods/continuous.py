@@ -471,7 +471,8 @@ class InverseGaussian(Multiplied):
         return mean / (namespace(natural).sqrt(1.0 + r * r) + r)
 
     def quantile(self, natural: Array, level: float) -> Array:
-        return namespace(natural).inverse_gaussian_quantile(*self._parts(natural), level)
+        mean, shape = self._parts(natural)
+        return namespace(natural).scipy_quantile("invgauss", level, mean / shape, scale=shape)
 
     def sample(self, rng: Any, natural: Array, shape: tuple[int, ...] = ()) -> Array:
         # Michael, Schucany and Haas (1976): one of the two roots that a chi-square draw belongs to.

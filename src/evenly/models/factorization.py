@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import optax
 
-from evenly.likelihoods import Likelihood
+from evenly.likelihoods import ExponentialFamily, Likelihood
 from evenly.models.bbvi import Start, Terms, Trained
 from evenly.models.layers import draw_parameters, normal_kl, padded
 from evenly.models.layout import Data, Layout, constrain
@@ -102,7 +102,10 @@ def _starts(layout: Layout, data: Data) -> list[npt.NDArray[Any]]:
         bounds = one.natural_bounds
         if len(bounds) == 2 and bounds[1] != (-np.inf, np.inf):
             mean, _ = layout.mean_statistics(data, f)
-            natural = _best_second(one, natural[:1], mean[1:2])[0]
+            if isinstance(one, ExponentialFamily):
+                natural = _best_second(one, natural[:1], mean[1:2])[0]
+            else:  # the second parameter says nothing about the mean
+                natural = np.append(natural[:1], one.fit(mean)[1])
         starts.append(natural)
     return starts
 
