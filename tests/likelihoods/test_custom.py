@@ -12,10 +12,10 @@ import pytest
 import scipy.stats as stats
 
 from evenly._support.errors import MissingExtraError, TableError
+from evenly.imputation.predictive import mix_parameters
 from evenly.likelihoods.base import Likelihood, Pivot, Support
 from evenly.likelihoods.custom import define_likelihood
 from evenly.likelihoods.registry import get_likelihood
-from evenly.scaling.recover import mix_numbers
 
 pytest.importorskip("jax")
 
@@ -126,7 +126,7 @@ def test_summaries_are_scipys(weibull: Likelihood, size: float) -> None:
 
 
 def test_networks_of_an_own_likelihood_are_averaged_by_natural_parameters(weibull: Likelihood) -> None:
-    mixed = mix_numbers(weibull, [{"natural_1": np.array([-1.0, -2.0])}, {"natural_1": np.array([-3.0, -2.0])}])
+    mixed = mix_parameters(weibull, [{"natural_1": np.array([-1.0, -2.0])}, {"natural_1": np.array([-3.0, -2.0])}])
     np.testing.assert_array_equal(mixed["natural_1"], [-2.0, -2.0])
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from imputers import make_imputer
 from scipy import stats
 
-from evenly import Imputer, LipschitzScaler
+from evenly import LipschitzScaler
 from evenly.likelihoods import get_likelihood
 
 FAMILY = get_likelihood("negative-binomial")
@@ -64,7 +65,7 @@ def test_parts_of_a_table_merge(parts: int) -> None:
 def test_missing_counts_are_imputed(model: str, method: str) -> None:
     pytest.importorskip("jax")
     settings = {"epochs": 150, "n_networks": 1} if model == "masked" else {"epochs": 150}
-    imputer = Imputer(model, method, likelihoods=DECLARED, random_state=0, **settings).fit(TABLE)
+    imputer = make_imputer(model, method, likelihoods=DECLARED, random_state=0, **settings).fit(TABLE)
     gone = TABLE["visits"].isna()
     filled = imputer.transform(TABLE)["visits"]
     assert (filled[gone] >= 0.0).all()

@@ -17,7 +17,7 @@ from typing import Any, Self
 import numpy as np
 
 from evenly.imputation.bins import Bins
-from evenly.likelihoods import LIKELIHOODS, LOG_NORMAL, NORMAL, STANDARD, Likelihood
+from evenly.likelihoods import STANDARD, Likelihood
 from evenly.metrics import log_likelihood
 from evenly.tables import Column, Floats, build_table
 
@@ -323,13 +323,18 @@ class ParametricPredictive(NumberPredictive):
         return {**self.usual, **({"shift": self.column.shift} if self.column.shift else {})}
 
     @property
+    def _plain(self) -> bool:
+        """Whether mean and std say it all: a normal of 1e300 has no natural parameters, its variance overflows."""
+        return self.family.location_scale and not self.family.in_logs
+
+    @property
     def _natural(self) -> Floats:
         return _natural(self.family, self.usual)
 
     def mean(self) -> Floats:
         """Return the mean of each distribution; the median where the mean is infinite."""
-        if self.family is NORMAL:
-            return self._center()
+        if self._plain:
+            return np.asarray(self.usual["mean"])
         with np.errstate(over="ignore"):
             value = self.family.mean(self._natural)
             if not np.isfinite(value).all():
@@ -343,23 +348,19 @@ class ParametricPredictive(NumberPredictive):
         return self._of_family("mode")
 
     def _of_family(self, which: str) -> Floats:
-        if self.family is NORMAL:
-            return self._center()
+        if self._plain:
+            return np.asarray(self.usual["mean"])
         with np.errstate(over="ignore"):
             return np.asarray(getattr(self.family, which)(self._natural) - self.column.shift)
 
-    def _center(self) -> Floats:
-        """Return the means of normals: natural parameters of 1e300 are no numbers, since the variance is none."""
-        return np.asarray(self.usual["mean"])
-
     def quantile(self, level: float) -> Floats:
-        if self.family is NORMAL:
+        if self._plain:
             return np.asarray(self.usual["mean"] + self.usual["std"] * STANDARD.inv_cdf(level))
         with np.errstate(over="ignore"):
             return np.asarray(self.family.quantile(self._natural, level) - self.column.shift)
 
     def sample(self, rng: np.random.Generator) -> Floats:
-        if self.family is NORMAL:
+        if self._plain:
             return np.asarray(self.usual["mean"] + self.usual["std"] * rng.standard_normal(self.usual["mean"].shape))
         with np.errstate(over="ignore"):
             return np.asarray(self.family.sample(rng, self._natural) - self.column.shift)
@@ -390,15 +391,16 @@ def mix_parameters(family: Likelihood, usuals: Sequence[Mapping[str, Floats]]) -
 
     Examples
     --------
+    >>> from evenly.likelihoods import NORMAL
     >>> apart = [{"mean": np.array([mean]), "std": np.array([1.0])} for mean in (0.0, 10.0)]
     >>> mixed = mix_parameters(NORMAL, apart)
     >>> mixed["mean"].round(3), mixed["std"].round(3)
     (array([5.]), array([5.099]))
     """
     means = {name: _average([one[name] for one in usuals]) for name in family.usual_names}
-    if LIKELIHOODS.get(family.name) is not family:
+    if not family.fits_quickly:
         return means
-    if family is NORMAL or family is LOG_NORMAL:  # their statistics are squares, of which little is left far from 0
+    if family.location_scale:  # their statistics are squares, of which little is left far from 0
         place, spread = family.usual_names
         apart = [one[place] - means[place] for one in usuals]
         squares = np.hypot.reduce([*apart, *(one[spread] for one in usuals)])
@@ -432,8 +434,9 @@ def predictive_of(column: Column, family: Likelihood, usual: Mapping[str, Any]) 
     Examples
     --------
     >>> from evenly.tables import Column
+    >>> from evenly.likelihoods import get_likelihood
     >>> smokes = Column(name="smokes", kind="binary", classes=["no", "yes"])
-    >>> predictive_of(smokes, LIKELIHOODS["bernoulli"], {"probability": np.array([0.75])}).mode()
+    >>> predictive_of(smokes, get_likelihood("bernoulli"), {"probability": np.array([0.75])}).mode()
     array([1.])
     """
     if "probability" in usual:

@@ -5,7 +5,6 @@ Statistics, tricks, smoothness and the scale solver; `LipschitzScaler` is their 
 """
 
 from evenly.scaling.methods import METHODS, FittedScale, Outcome, Scaling, fit_scale, get_method
-from evenly.scaling.recover import draw_column, estimate_column, mix_numbers, quantile_column
 from evenly.scaling.scaler import FittedColumn, LipschitzScaler, check_width, left_out, pass_through, plain_settings
 from evenly.scaling.smoothness import ball_smoothness, scaled_smoothness, smoothness_at, smoothness_by_parameter
 from evenly.scaling.statistics import (
@@ -53,8 +52,6 @@ __all__ = [
     "check_width",
     "choose_pivot",
     "counted_quartiles",
-    "draw_column",
-    "estimate_column",
     "feature_statistics",
     "features_of",
     "finite",
@@ -64,13 +61,11 @@ __all__ = [
     "measure_counted",
     "measure_expressions",
     "measure_values",
-    "mix_numbers",
     "noise_steps",
     "pass_through",
     "plain_settings",
     "prepare",
     "prepared_cells",
-    "quantile_column",
     "read_measures",
     "scaled_smoothness",
     "smoothness_at",

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
-import numpy as np
-
-from evenly.likelihoods import GAMMA, STANDARD, Array, Likelihood, namespace
+from evenly.likelihoods import GAMMA, Array, Likelihood, namespace
 from evenly.scaling.tricks import Feature, undo_binary, undo_classes, undo_moments
 from evenly.tables import Column, Floats, column_likelihood
 
@@ -64,106 +62,3 @@ def recover_column(
 
 def _by_name(family: Likelihood, usual: Array) -> dict[str, Array]:
     return {name: usual[..., i] for i, name in enumerate(family.usual_names)}
-
-
-def estimate_column(column: Column, family: Likelihood, usual: Mapping[str, Array], which: str) -> Floats:
-    """Return one value, or code of a class, for each distribution: its mean, median or mode.
-
-    Classes have no mean: the most probable one stands for it, and for the median too where they have no order. Where
-    the mean is infinite, the median stands for it.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from evenly.likelihoods import LOG_NORMAL
-    >>> wage = Column(name="wage", kind="positive", likelihood="log-normal", shift=1.0)
-    >>> usual = {"log_mean": np.array([2.0]), "log_std": np.array([0.5]), "shift": 1.0}
-    >>> [round(float(estimate_column(wage, LOG_NORMAL, usual, each)[0]), 3) for each in ("mean", "median", "mode")]
-    [7.373, 6.389, 4.755]
-    """
-    if "probability" in usual:
-        return np.asarray(usual["probability"] > 0.5, np.float64)
-    if "probabilities" in usual:
-        shares = np.asarray(usual["probabilities"])
-        if column.kind == "ordinal" and which == "median":
-            return np.asarray((np.cumsum(shares, -1)[..., :-1] < 0.5).sum(-1), np.float64)
-        return np.asarray(shares.argmax(-1), np.float64)
-    if _is_plain(family):
-        return np.asarray(usual["mean"])
-    natural = _natural(family, usual)
-    with np.errstate(over="ignore"):
-        value = getattr(family, which)(natural)
-        if which == "mean" and not np.isfinite(value).all():
-            value = np.where(np.isfinite(value), value, family.median(natural))
-    return np.asarray(value - column.shift)
-
-
-def quantile_column(column: Column, family: Likelihood, usual: Mapping[str, Array], level: float) -> Floats:
-    """Return the quantile of each number's distribution.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from evenly.likelihoods.continuous import EXPONENTIAL
-    >>> wait = Column(name="wait", kind="positive", likelihood="exponential")
-    >>> quantile_column(wait, EXPONENTIAL, {"rate": np.array([1.0, 2.0])}, 0.5).round(3).tolist()
-    [0.693, 0.347]
-    """
-    if _is_plain(family):
-        return np.asarray(usual["mean"] + usual["std"] * STANDARD.inv_cdf(level))
-    with np.errstate(over="ignore"):
-        return np.asarray(family.quantile(_natural(family, usual), level) - column.shift)
-
-
-def mix_numbers(family: Likelihood, usuals: Sequence[Mapping[str, Floats]]) -> dict[str, Floats]:
-    """Return the distribution of a family that is nearest to a mixture of several, in equal shares.
-
-    That is the one with the mixture's mean statistics: of a normal, its mean and standard deviation. Of a likelihood of
-    your own, finding it row by row would take longer than all the rest: its natural parameters are averaged.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> apart = [{"mean": np.array([mean]), "std": np.array([1.0])} for mean in (0.0, 10.0)]
-    >>> from evenly.likelihoods import NORMAL
-    >>> mixed = mix_numbers(NORMAL, apart)
-    >>> mixed["mean"].round(3), mixed["std"].round(3)
-    (array([5.]), array([5.099]))
-    """
-    means = {name: np.asarray(sum(one[name] / len(usuals) for one in usuals)) for name in family.usual_names}
-    if not family.fits_quickly:
-        return means
-    if family.location_scale:  # their statistics are squares, of which little is left far from 0
-        place, spread = family.usual_names
-        apart = [one[place] - means[place] for one in usuals]
-        squares = np.hypot.reduce([*apart, *(one[spread] for one in usuals)])
-        return {place: means[place], spread: squares / np.sqrt(len(usuals))}
-    with np.errstate(all="ignore"):
-        statistics = sum(family.mean_statistics(_natural(family, one)) for one in usuals) / len(usuals)
-        nearest = family.to_usual(family.fit(np.asarray(statistics)))
-    # Where rounding leaves no spread, the distributions agree as far as numbers can tell.
-    found = np.isfinite(nearest).all(-1)
-    return {name: np.where(found, nearest[..., i], means[name]) for i, name in enumerate(family.usual_names)}
-
-
-def draw_column(column: Column, family: Likelihood, usual: Mapping[str, Array], rng: np.random.Generator) -> Floats:
-    """Draw one value, or code of a class, from each distribution."""
-    if "probability" in usual:
-        return np.asarray(rng.random(usual["probability"].shape) < usual["probability"], np.float64)
-    if "probabilities" in usual:
-        shares = np.asarray(usual["probabilities"])
-        below = np.cumsum(shares, -1)[..., :-1] < rng.random(shares.shape[:-1])[..., None]
-        return np.asarray(below.sum(-1), np.float64)
-    if _is_plain(family):
-        return np.asarray(usual["mean"] + usual["std"] * rng.standard_normal(usual["mean"].shape))
-    with np.errstate(over="ignore"):
-        return np.asarray(family.sample(rng, _natural(family, usual)) - column.shift)
-
-
-def _is_plain(family: Likelihood) -> bool:
-    """Whether mean and std say it all: a normal of 1e300 has no natural parameters, since its variance overflows."""
-    return family.location_scale and not family.in_logs
-
-
-def _natural(family: Likelihood, usual: Mapping[str, Array]) -> Floats:
-    return np.asarray(family.to_natural(np.stack([usual[name] for name in family.usual_names], axis=-1)))

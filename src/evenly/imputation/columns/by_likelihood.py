@@ -18,7 +18,7 @@ from evenly.imputation.predictive import (
     Predictive,
     predictive_of,
 )
-from evenly.likelihoods import LOG_NORMAL, NORMAL, Likelihood, Support
+from evenly.likelihoods import Likelihood, Support
 from evenly.scaling import FittedColumn, prepare
 from evenly.tables import Floats
 
@@ -36,7 +36,7 @@ class LikelihoodColumn(ModelledColumn):
 
     @property
     def likelihoods(self) -> list[Likelihood]:
-        return [_modelled_as(one.likelihood) for one in self.fitted.features]
+        return [one.likelihood.modelled_as for one in self.fitted.features]
 
     @property
     def stand_ins(self) -> Sequence[float]:
@@ -99,12 +99,8 @@ class LikelihoodColumn(ModelledColumn):
 def feature_targets(
     fitted: FittedColumn, values: Floats, seed: int | None, keys: npt.NDArray[np.int64] | None = None
 ) -> list[Floats]:
-    """Return the scaled features of a column; of a log-normal, the scaled logarithm."""
-    if fitted.features[0].likelihood is LOG_NORMAL:
+    """Return the scaled features of a column; of a log-normal, which is modelled as a normal, the scaled logarithm."""
+    family = fitted.features[0].likelihood
+    if family.modelled_as is not family:
         return [fitted.fits[0].scale * np.log(prepare(fitted.column, values))]
     return fitted.scale(values, seed, keys)
-
-
-def _modelled_as(likelihood: Likelihood) -> Likelihood:
-    """Return the likelihood that a model uses: a log-normal is a normal of logs, which no precision overflows."""
-    return NORMAL if likelihood is LOG_NORMAL else likelihood

@@ -11,7 +11,6 @@ from evenly.imputation.bins import Bins, make_bins
 from evenly.imputation.columns.base import ColumnSpec, UnmodelledColumn, encoder_inputs
 from evenly.imputation.columns.binned import BinnedColumn
 from evenly.imputation.columns.by_likelihood import LikelihoodColumn, feature_targets
-from evenly.likelihoods import LOG_NORMAL
 from evenly.scaling import FittedColumn, Outcome, get_method, prepare
 from evenly.tables import Floats
 
@@ -75,7 +74,7 @@ def _log_jacobian(fitted: FittedColumn, seen: Floats) -> float:
     if feature.trick != "none" or not feature.likelihood.scalable:
         return 0.0
     x = prepare(fitted.column, seen)
-    if feature.likelihood is LOG_NORMAL:  # of scale * log x
+    if feature.likelihood.modelled_as is not feature.likelihood:  # of scale * log x
         return float(np.log(scale) - np.log(x).mean())
     return float(np.mean(feature.likelihood.log_jacobian(x, np.float64(scale))))
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from evenly.imputation.predictive import mix_parameters, predictive_of
 from evenly.likelihoods.continuous import (
     EXPONENTIAL,
     GAMMA,
@@ -18,7 +19,6 @@ from evenly.likelihoods.continuous import (
     RAYLEIGH,
 )
 from evenly.likelihoods.discrete import BERNOULLI, POISSON, Categorical
-from evenly.scaling.recover import draw_column, estimate_column, mix_numbers, quantile_column
 from evenly.tables.schema import Column
 
 SHARES = np.array([[0.2, 0.3, 0.5], [0.6, 0.3, 0.1], [0.3, 0.3, 0.4], [0.0, 0.0, 1.0]])
@@ -68,14 +68,14 @@ NUMBERS = {
 def test_estimates_of_numbers_are_scipys(name, which):
     column, family, usual, law, mode = NUMBERS[name]
     expected = mode(usual) if which == "mode" else getattr(law(usual), which)()
-    np.testing.assert_allclose(estimate_column(column, family, usual, which), expected, rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(predictive_of(column, family, usual).estimate(which), expected, rtol=1e-6, atol=1e-9)
 
 
 @pytest.mark.parametrize("level", [5e-4, 0.475, 0.525, 0.9995])
 @pytest.mark.parametrize("name", NUMBERS)
 def test_quantiles_of_numbers_are_scipys(name, level):
     column, family, usual, law, _ = NUMBERS[name]
-    found = quantile_column(column, family, usual, level)
+    found = predictive_of(column, family, usual).quantile(level)
     np.testing.assert_allclose(found, law(usual).ppf(level), rtol=1e-9, atol=1e-9)
 
 
@@ -84,7 +84,7 @@ def test_draws_of_numbers_follow_scipys_law(name):
     column, family, usual, law, _ = NUMBERS[name]
     n = 4000
     wide = {key: np.repeat(value, n) if np.ndim(value) else value for key, value in usual.items()}
-    drawn = draw_column(column, family, wide, np.random.default_rng(0)).reshape(3, n)
+    drawn = predictive_of(column, family, wide).sample(np.random.default_rng(0)).reshape(3, n)
     reference = law(usual)
     error = reference.std() / math.sqrt(n)
     assert (np.abs(drawn.mean(1) - reference.mean()) < 4.0 * error).all()
@@ -94,7 +94,7 @@ def test_draws_of_numbers_follow_scipys_law(name):
                 stats.kstest(law({k: v[j] if np.ndim(v) else v for k, v in usual.items()}).cdf(one), "uniform").pvalue
                 > 1e-3
             )
-    again = draw_column(column, family, wide, np.random.default_rng(0)).reshape(3, n)
+    again = predictive_of(column, family, wide).sample(np.random.default_rng(0)).reshape(3, n)
     assert again.tobytes() == drawn.tobytes()
 
 
@@ -111,26 +111,28 @@ def test_draws_of_numbers_follow_scipys_law(name):
 )
 def test_estimates_of_classes(kind, which, codes):
     column = Column(name="c", kind=kind, classes=["a", "b", "c"])
-    assert estimate_column(column, Categorical(3), {"probabilities": SHARES}, which).tolist() == codes
+    assert predictive_of(column, Categorical(3), {"probabilities": SHARES}).estimate(which).tolist() == codes
 
 
 @pytest.mark.parametrize("which", ["mean", "median", "mode"])
 def test_estimates_of_two_classes(which):
     column = Column(name="c", kind="binary", classes=[False, True])
     usual = {"probability": np.array([0.0, 0.2, 0.5, 0.8, 1.0])}
-    assert estimate_column(column, BERNOULLI, usual, which).tolist() == [0, 0, 0, 1, 1]
+    assert predictive_of(column, BERNOULLI, usual).estimate(which).tolist() == [0, 0, 0, 1, 1]
 
 
 def test_draws_of_classes_have_their_shares():
     n = 4000
     column = Column(name="c", kind="categorical", classes=["a", "b", "c"])
-    codes = draw_column(
-        column, Categorical(3), {"probabilities": np.repeat(SHARES, n, axis=0)}, np.random.default_rng(0)
+    codes = predictive_of(column, Categorical(3), {"probabilities": np.repeat(SHARES, n, axis=0)}).sample(
+        np.random.default_rng(0)
     )
     found = np.array([np.bincount(part.astype(int), minlength=3) / n for part in codes.reshape(4, n)])
     assert (np.abs(found - SHARES) <= 4.0 * np.sqrt(SHARES * (1.0 - SHARES) / n)).all()
     usual = {"probability": np.repeat([0.0, 0.3, 1.0], n)}
-    drawn = draw_column(Column(name="c", kind="binary"), BERNOULLI, usual, np.random.default_rng(0)).reshape(3, n)
+    drawn = (
+        predictive_of(Column(name="c", kind="binary"), BERNOULLI, usual).sample(np.random.default_rng(0)).reshape(3, n)
+    )
     assert drawn.mean(1) == pytest.approx([0.0, 0.3, 1.0], abs=4.0 * math.sqrt(0.21 / n))
 
 
@@ -139,10 +141,10 @@ def test_an_infinite_mean_gives_way_to_the_median():
     column = Column(name="c", kind="positive", likelihood="inverse-gamma")
     usual = {"shape": np.array([0.5, 3.0]), "scale": np.array([2.0, 2.0])}
     usual = dict(zip(INVERSE_GAMMA.usual_names, usual.values(), strict=True))
-    found = estimate_column(column, INVERSE_GAMMA, usual, "mean")
+    found = predictive_of(column, INVERSE_GAMMA, usual).estimate("mean")
     np.testing.assert_allclose(found, [stats.invgamma(0.5, scale=2.0).median(), 1.0], rtol=1e-6)
     wide = {"log_mean": np.array([600.0]), "log_std": np.array([20.0])}
-    found = estimate_column(Column(name="c", kind="positive"), LOG_NORMAL, wide, "mean")
+    found = predictive_of(Column(name="c", kind="positive"), LOG_NORMAL, wide).estimate("mean")
     np.testing.assert_allclose(found, np.exp(600.0), rtol=1e-9)
 
 
@@ -150,9 +152,9 @@ def test_an_infinite_mean_gives_way_to_the_median():
 def test_normals_whose_variance_is_no_number(size):
     column, usual = Column(name="c", kind="real"), {"mean": np.full(1000, 2.0 * size), "std": np.full(1000, size)}
     for which in ("mean", "median", "mode"):
-        assert (estimate_column(column, NORMAL, usual, which) == 2.0 * size).all()
-    np.testing.assert_allclose(quantile_column(column, NORMAL, usual, 0.975), (2.0 + 1.959964) * size, rtol=1e-6)
-    drawn = draw_column(column, NORMAL, usual, np.random.default_rng(0)) / size
+        assert (predictive_of(column, NORMAL, usual).estimate(which) == 2.0 * size).all()
+    np.testing.assert_allclose(predictive_of(column, NORMAL, usual).quantile(0.975), (2.0 + 1.959964) * size, rtol=1e-6)
+    drawn = predictive_of(column, NORMAL, usual).sample(np.random.default_rng(0)) / size
     assert drawn.mean() == pytest.approx(2.0, abs=4.0 / math.sqrt(1000))
     assert drawn.std() == pytest.approx(1.0, abs=4.0 / math.sqrt(2000))
 
@@ -178,13 +180,13 @@ def named(family, parameters):
 @every_family
 def test_networks_that_agree_are_that_distribution(family):
     for own in PAIRS[family]:
-        mixed = mix_numbers(family, [named(family, own)] * 3)
+        mixed = mix_parameters(family, [named(family, own)] * 3)
         np.testing.assert_allclose([mixed[name][0] for name in family.usual_names], own, rtol=1e-9)
 
 
 @every_family
 def test_a_mixture_is_what_the_likelihood_fits_best_to_draws_from_both(family):
-    mixed = mix_numbers(family, [named(family, own) for own in PAIRS[family]])
+    mixed = mix_parameters(family, [named(family, own) for own in PAIRS[family]])
     natural = family.to_natural(np.array([mixed[name][0] for name in family.usual_names]))
     rng = np.random.default_rng(0)
     drawn = np.concatenate([family.sample(rng, family.to_natural(np.array(own)), (20_000,)) for own in PAIRS[family]])
@@ -197,7 +199,7 @@ def test_a_mixture_is_what_the_likelihood_fits_best_to_draws_from_both(family):
 
 
 def test_networks_that_disagree_are_less_sure_than_each():
-    mixed = mix_numbers(NORMAL, [named(NORMAL, own) for own in PAIRS[NORMAL]])
+    mixed = mix_parameters(NORMAL, [named(NORMAL, own) for own in PAIRS[NORMAL]])
     assert mixed["mean"][0] == pytest.approx(5.0)
     assert mixed["std"][0] == pytest.approx(math.sqrt(26.0))
 
@@ -205,9 +207,9 @@ def test_networks_that_disagree_are_less_sure_than_each():
 @pytest.mark.parametrize("size", [1e300, 1e-300, 1e9])
 def test_a_mixture_has_all_digits_whatever_the_numbers_size(size):
     far = [{"mean": np.array([size * (1.0 + one)]), "std": np.array([size * 1e-6])} for one in (0.0, 2e-6)]
-    mixed = mix_numbers(NORMAL, far)
+    mixed = mix_parameters(NORMAL, far)
     assert mixed["std"][0] / size == pytest.approx(math.sqrt(2.0) * 1e-6, rel=1e-6)
     sure = [{"shape": np.array([1e30]), "rate": np.array([1e30 / size])}] * 2
-    assert {name: float(one[0]) for name, one in mix_numbers(GAMMA, sure).items()} == pytest.approx(
+    assert {name: float(one[0]) for name, one in mix_parameters(GAMMA, sure).items()} == pytest.approx(
         {"shape": 1e30, "rate": 1e30 / size}
     )
