@@ -23,9 +23,9 @@ import pandas as pd
 from peers import codes_of
 
 from evenly import Imputer, Schema
-from evenly.imputation import encoding as features
 from evenly.metrics import baseline_errors, column_errors, ratio_to_baseline
 from evenly.paper.datasets import hidden_mask, load_dataset, schema
+from evenly.scaling.methods import Method
 
 METHODS = ("lip-none", "std-none", "iqr-none", "max-none", "none")
 EPOCHS = {"breast": 150, "wine": 100, "spam": 80, "letter": 30, "adult": 20, "credit": 20}
@@ -39,10 +39,10 @@ def run(dataset: str, method: str, folder: str | None) -> dict[str, Any]:
     values = codes_of(data, columns)
     table = pd.DataFrame(np.where(hidden, np.nan, values), columns=data.columns)
     # No method leaves a table as it is.
-    scale = (lambda *_: 1.0) if method == "none" else features._centred_scale
+    scale = (lambda *_: 1.0) if method == "none" else Method.centred_scale
     alone, unscaled = (
         patch("evenly.imputation.ensemble.MOST_FEATURES", 0),
-        patch("evenly.imputation.encoding._centred_scale", scale),
+        patch.object(Method, "centred_scale", scale),
     )
     begun = time.perf_counter()
     with warnings.catch_warnings(), alone, unscaled:

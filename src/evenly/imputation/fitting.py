@@ -60,7 +60,7 @@ class FitSettings:
 
     def plan(self, n_rows: int, table: EncodedTable, *, streamed: bool) -> Plan:
         """Return how a network of a table is trained."""
-        balanced = self.spec.balanced and get_method(self.method).scaling == "lip"
+        balanced = self.spec.balanced and get_method(self.method).equalizes
         size = self.training.batch_size_of(self.spec, n_rows)
         return Plan(
             self.training.rate_of(self.spec),

@@ -26,6 +26,21 @@ class Method:
     scaling: Scaling
     trick: Trick
 
+    @property
+    def equalizes(self) -> bool:
+        """Whether scales aim at the target, so that every column has the same smoothness."""
+        return self.scaling == "lip"
+
+    def centred_scale(self, values: Floats, mean: float, std: float) -> float:
+        """Return the scale of a number around its mean; under `lip` 1 / std, where a normal of spread 1 fits best."""
+        # Of halves: the difference of two of the largest numbers overflows.
+        if self.scaling == "max":
+            return 0.5 / max(float(np.abs(0.5 * values - 0.5 * mean).max()), 1e-300)
+        if self.scaling == "iqr":
+            low, high = np.quantile(values, [0.25, 0.75])
+            return 0.5 / float(0.5 * high - 0.5 * low) if high > low else 1.0 / std
+        return 1.0 / std
+
 
 METHODS: dict[str, Method] = {
     "std-none": Method("std", "none"),

@@ -49,24 +49,13 @@ def describe(
     if binned and not fitted.column.has_classes:
         size = float(max(np.abs(seen).max(), 1e-300))
         mean, std = size * float((seen / size).mean()), max(size * float((seen / size).std()), 1e-300)
-        scale = _centred_scale(seen, mean, std, get_method(method).scaling)
+        scale = get_method(method).centred_scale(seen, mean, std)
         return BinnedColumn(fitted, **own, bins=make_bins(seen), mean=mean, std=std, scale=scale)
     far = (np.abs(means) > FAR * stds).any() and not fitted.column.has_classes
     if far or any(fit.outcome is Outcome.OUT_OF_RANGE for fit in fitted.fits):
         return UnmodelledColumn(fitted, float(np.quantile(seen, 0.5, method="lower")), too_far=True)
     fill = tuple(float(one[0]) for one in feature_targets(fitted, seen[:1], None))
     return LikelihoodColumn(fitted, **own, jacobian=_log_jacobian(fitted, seen), fill=fill)
-
-
-def _centred_scale(seen: Floats, mean: float, std: float, scaling: str) -> float:
-    """Return the scale of a number around its mean; under `lip` 1 / std, where a normal of spread 1 fits best."""
-    # Of halves: the difference of two of the largest numbers is none.
-    if scaling == "max":
-        return 0.5 / max(float(np.abs(0.5 * seen - 0.5 * mean).max()), 1e-300)
-    if scaling == "iqr":
-        low, high = np.quantile(seen, [0.25, 0.75])
-        return 0.5 / float(0.5 * high - 0.5 * low) if high > low else 1.0 / std
-    return 1.0 / std
 
 
 def _log_jacobian(fitted: FittedColumn, seen: Floats) -> float:
