@@ -45,7 +45,6 @@ UNFINISHED: dict[str, set[str]] = {
         "models/fitting.py",
         "paper/figures.py",
         "report/page.py",
-        "scaling/methods.py",
         "tables/inspection.py",
         "tables/schema.py",
     },

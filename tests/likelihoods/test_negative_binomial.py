@@ -76,4 +76,4 @@ def test_missing_counts_are_imputed(model: str, method: str) -> None:
     drawn = imputer.sample(TABLE, 1)[0]["visits"][gone]
     assert (drawn == drawn.round()).all()
     assert (drawn >= 0.0).all()
-    assert np.isfinite(imputer.score(TABLE)["visits"])
+    assert np.isfinite(imputer.log_likelihood(TABLE)["visits"])

@@ -5,10 +5,12 @@ References are the paper's closed forms in exact or 60-digit arithmetic, NumPy's
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable
 from decimal import Decimal, localcontext
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -32,9 +34,12 @@ from evenly.likelihoods.continuous import (
 )
 from evenly.likelihoods.discrete import POISSON
 from evenly.likelihoods.registry import LIKELIHOODS
-from evenly.scaling.methods import METHODS, FittedScale, Outcome, Scaling, fit_scale, get_method, solve_scale
+from evenly.scaling.feature_fit import FeatureFit, FittedScale
+from evenly.scaling.methods import METHODS, Method, get_method
+from evenly.scaling.outcomes import Outcome, Solved
 from evenly.scaling.scaler import LipschitzScaler
 from evenly.scaling.smoothness import Bound, scaled_smoothness
+from evenly.scaling.solver import solve_scale
 from evenly.scaling.statistics import measure_counts, measure_values, take_moments
 from evenly.scaling.tricks import Feature, FeatureStatistics, feature_statistics
 from evenly.tables.schema import Column
@@ -260,9 +265,10 @@ def fit_column(
     column = Column(name="x", kind="real" if family is NORMAL else "positive", likelihood=family.name)
     extent = (float(x.min()), float(x.max()))
     mean = float((x / len(x)).sum())
-    statistics = measure_values(column, family, x, mean, extent, scaling == "iqr")
-    of = feature_statistics(Feature(0, "x", family), statistics)
-    return fit_scale(family, of, scaling, target, bound=bound, constant=statistics.constant, trick="none")
+    method, feature = get_method(f"{scaling}-none"), Feature(0, "x", family)
+    statistics = measure_values(column, family, x, mean, extent, method.needs_quartiles)
+    of = feature_statistics(feature, statistics)
+    return method.fit_scale(feature, of, target, bound=bound, constant=statistics.constant)
 
 
 def sample(family: Likelihood, n: int = 2000) -> np.ndarray:
@@ -327,15 +333,8 @@ def test_the_papers_bound_starts_from_standardized_columns_and_from_trick_featur
     assert small.scale * 1e-3 == pytest.approx(large.scale * 1e3, rel=1e-10)
     statistics = measure_counts(np.random.default_rng(0).poisson(4.0, 500).astype(float))
     feature = Feature(0, "n", GAMMA, "gamma")
-    fit = fit_scale(
-        GAMMA,
-        feature_statistics(feature, statistics),
-        "lip",
-        83.0,
-        bound=bound,
-        constant=False,
-        trick="gamma",
-    )
+    of = feature_statistics(feature, statistics)
+    fit = get_method("lip-gamma").fit_scale(feature, of, 83.0, bound=bound, constant=False)
     assert fit.natural is not None
     unscaled = np.asarray(GAMMA.unscale_natural(fit.natural, np.asarray(fit.scale)))
     assert scaled_smoothness(GAMMA, unscaled, fit.scale, bound) == pytest.approx(83.0, rel=1e-10)
@@ -396,19 +395,22 @@ def test_a_constant_column_is_left_as_it_is() -> None:
 def test_a_column_without_data_is_left_as_it_is() -> None:
     column = Column(name="x", kind="real", likelihood="normal")
     statistics = measure_values(column, NORMAL, np.full(4, np.nan), 0.0, (0.0, 0.0), True)
-    feature = feature_statistics(Feature(0, "x", NORMAL), statistics)
-    fit = fit_scale(NORMAL, feature, "lip", 83.0, bound="exact", constant=False, trick="none")
+    feature = Feature(0, "x", NORMAL)
+    lip = get_method("lip-none")
+    fit = lip.fit_scale(feature, feature_statistics(feature, statistics), 83.0, bound="exact", constant=False)
     assert (fit.scale, fit.outcome, fit.natural) == (1.0, Outcome.NO_DATA, None)
     for family, trick in ((POISSON, "none"), (GAMMA, "gamma")):
-        none = feature_statistics(Feature(0, "n", family, trick), measure_counts(np.full(4, np.nan)))
-        fit = fit_scale(family, none, "lip", 83.0, bound="exact", constant=False, trick=trick)
+        feature = Feature(0, "n", family, trick)
+        none = feature_statistics(feature, measure_counts(np.full(4, np.nan)))
+        fit = lip.fit_scale(feature, none, 83.0, bound="exact", constant=False)
         assert (fit.scale, fit.outcome, fit.natural) == (1.0, Outcome.NO_DATA, None)
 
 
 def test_a_discrete_column_without_a_trick_is_passed_through() -> None:
     counts = np.random.default_rng(1).poisson(3.0, 300).astype(float)
-    statistics = feature_statistics(Feature(0, "n", POISSON), measure_counts(counts))
-    fit = fit_scale(POISSON, statistics, "lip", 83.0, bound="exact", constant=False, trick="none")
+    feature = Feature(0, "n", POISSON)
+    statistics = feature_statistics(feature, measure_counts(counts))
+    fit = get_method("lip-none").fit_scale(feature, statistics, 83.0, bound="exact", constant=False)
     assert (fit.scale, fit.outcome) == (1.0, Outcome.PASSED_THROUGH)
     assert fit.smoothness_after == pytest.approx(counts.mean(), rel=1e-12)  # a Poisson's curvature is its rate
 
@@ -445,9 +447,7 @@ def test_a_target_beyond_every_scale_is_a_named_outcome(family: Likelihood, targ
 @both_bounds
 @each_scalable
 @pytest.mark.parametrize("scaling", ["lip", "std", "max", "iqr"])
-def test_a_column_without_measurable_spread_is_a_named_outcome(
-    family: Likelihood, scaling: Scaling, bound: Bound
-) -> None:
+def test_a_column_without_measurable_spread_is_a_named_outcome(family: Likelihood, scaling: str, bound: Bound) -> None:
     x = np.array([5e-324, 1e-323, 5e-324])
     fit = fit_column(family, x, scaling, bound=bound)
     if family is LOG_NORMAL and scaling in ("lip", "max"):  # powers below 1; others underflow
@@ -493,7 +493,7 @@ def test_a_family_that_declares_logs_is_measured_in_logs(pareto: Likelihood) -> 
     of = FeatureStatistics(len(x), float(x.min()), float(x.max()), location, own, quartiles)
     widths = {"std": logs.std(), "max": logs.max(), "iqr": quartiles[1] - quartiles[0]}
     for scaling, width in widths.items():
-        fit = fit_scale(pareto, of, scaling, 83.0, bound="exact", constant=False, trick="none")
+        fit = get_method(f"{scaling}-none").fit_scale(Feature(0, "x", pareto), of, 83.0, bound="exact", constant=False)
         assert (fit.scale, fit.outcome) == (pytest.approx(1.0 / width, rel=1e-12), Outcome.SCALED)
 
 
@@ -512,7 +512,54 @@ def test_methods_are_those_of_the_paper() -> None:
     assert list(METHODS) == names
     for name in names:
         method = get_method(name)
-        assert f"{method.scaling}-{method.trick}" == name
+        assert method.name == name
+        assert method.trick == name.partition("-")[2]
+        assert method.equalizes == name.startswith("lip")
+        assert method.needs_quartiles == name.startswith("iqr") == (not method.mergeable)
+
+
+def test_adding_a_method_takes_one_class(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Registered by its class alone, it fits, transforms, transforms back, merges, loads, and shows in the summary."""
+    monkeypatch.setitem(METHODS, "extent-gamma", METHODS["lip-none"])  # so that it is gone afterwards
+
+    class Extent(Method, name="extent-gamma"):
+        trick = "gamma"
+
+        def scale(self, fit: FeatureFit, target: float, bound: Bound) -> Solved:
+            return Solved(1.0 / (fit.statistics.maximum - fit.statistics.minimum), Outcome.SCALED)
+
+    rng = np.random.default_rng(0)
+    table = np.column_stack([rng.normal(-7.0, 3.0, 200), rng.poisson(3.0, 200)])
+    scaler = LipschitzScaler("extent-gamma", random_state=0)
+    scaled = scaler.fit_transform(table)
+    assert np.ptp(scaled[:, 0]) == pytest.approx(1.0)
+    assert list(scaler.summary_["outcome"]) == ["scaled", "scaled"]
+    assert list(scaler.summary_["likelihood"]) == ["normal", "gamma"]
+    np.testing.assert_allclose(scaler.inverse_transform(scaled), table)
+    usual = scaler.unscale(scaler.natural_)
+    assert float(usual["x0"]["mean"]) == pytest.approx(table[:, 0].mean())
+    assert float(usual["x1"]["rate"]) == pytest.approx(table[:, 1].mean())
+    parts = [LipschitzScaler("extent-gamma", random_state=0).fit(table[rows]) for rows in (slice(90), slice(90, None))]
+    assert list(sum(parts).summary_["scale"]) == pytest.approx(list(scaler.summary_["scale"]))
+    again = LipschitzScaler.from_plain(json.loads(json.dumps(scaler.to_plain())), (), Path("scaler.json"))
+    assert (again.transform(table) == scaled).all()
+
+
+def test_a_method_that_needs_quartiles_gets_them_and_all_rows_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(METHODS, "upper-none", METHODS["lip-none"])  # so that it is gone afterwards
+
+    class UpperQuartile(Method, name="upper-none"):
+        needs_quartiles = True
+
+        def scale(self, fit: FeatureFit, target: float, bound: Bound) -> Solved:
+            assert fit.statistics.quartiles is not None
+            return Solved(1.0 / fit.statistics.quartiles[1], Outcome.SCALED)
+
+    x = np.random.default_rng(0).gamma(2.0, 3.0, (100, 1))
+    scaler = LipschitzScaler("upper-none").fit(x)
+    assert scaler.summary_["scale"][0] == pytest.approx(1.0 / np.quantile(np.log(x), 0.75))
+    with pytest.raises(TableError, match="quartiles need all rows at once"):
+        scaler.partial_fit(x)
 
 
 def test_an_unknown_method_is_named_with_those_there_are() -> None:

@@ -30,7 +30,7 @@ from evenly.likelihoods.continuous import (
 )
 from evenly.likelihoods.discrete import BERNOULLI, POISSON, Categorical
 from evenly.likelihoods.registry import LIKELIHOODS
-from evenly.scaling.methods import Outcome, solve_scale
+from evenly.scaling.outcomes import Outcome
 from evenly.scaling.smoothness import (
     ball_smoothness,
     log_scaled_smoothness,
@@ -38,6 +38,7 @@ from evenly.scaling.smoothness import (
     smoothness_at,
     smoothness_by_parameter,
 )
+from evenly.scaling.solver import solve_scale
 
 EPS = np.finfo(np.float64).eps
 property_test = settings(deadline=None, derandomize=True, database=None, max_examples=examples(60))

@@ -31,10 +31,8 @@ from evenly.scaling import (
     FittedScale,
     LipschitzScaler,
     Outcome,
-    Scaling,
     feature_statistics,
     features_of,
-    fit_scale,
     get_method,
 )
 from evenly.tables import Column, Floats, Schema, Table, Value, build_table, coded, open_table
@@ -205,8 +203,8 @@ def _measure(place: int, fitted: FittedColumn, target: float) -> tuple[dict[str,
     assert fitted.family is not None
     plain = fitted.features[0]
     split = features_of(place, fitted.column, fitted.family, "gamma")
-    fits = {name: _fit(plain, fitted.statistics, name, 1.0) for name in ("std", "max", "iqr")}
-    lip = [_fit(one, fitted.statistics, "lip", target / len(split)) for one in split]
+    fits = {name: _fit(plain, fitted.statistics, f"{name}-none", 1.0) for name in ("std", "max", "iqr")}
+    lip = [_fit(one, fitted.statistics, "lip-gamma", target / len(split)) for one in split]
     smoothness = {"none": fits["std"].smoothness_before}
     smoothness |= {name: fit.smoothness_after for name, fit in fits.items()}
     smoothness["lip"] = sum(fit.smoothness_after for fit in lip)
@@ -219,16 +217,8 @@ def _measure(place: int, fitted: FittedColumn, target: float) -> tuple[dict[str,
     return smoothness, np.array(loudness)
 
 
-def _fit(feature: Feature, of: ColumnStatistics, scaling: Scaling, target: float) -> FittedScale:
-    return fit_scale(
-        feature.likelihood,
-        feature_statistics(feature, of),
-        scaling,
-        target,
-        bound="exact",
-        constant=False,
-        trick=feature.trick,
-    )
+def _fit(feature: Feature, of: ColumnStatistics, method: str, target: float) -> FittedScale:
+    return get_method(method).fit_scale(feature, feature_statistics(feature, of), target, bound="exact", constant=False)
 
 
 def _log_loudness(features: Sequence[Feature], fits: Sequence[FittedScale], log_scale: float) -> float:

@@ -126,7 +126,7 @@ def target_of(record: Record) -> float | None:
     1000.0
     """
     method = METHODS[record["run"]["method"]]
-    if method.scaling != "lip":
+    if not method.equalizes:
         return None
     kinds = dict(zip(record["columns"], record["kinds"], strict=True))
     # The Bernoulli trick leaves nothing that a scale could change.

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from evenly._support import require
+from evenly.scaling import get_method
 
 BEFORE, AFTER = "#b45f06", "#0b5394"
 """An orange and a blue that differ in lightness too: readable without colour vision."""
@@ -50,7 +51,7 @@ def plot_smoothness(scaler: Any, ax: Any = None) -> Any:
     ax.hlines(rows, np.minimum(before, after), np.maximum(before, after), color="0.8", zorder=1)
     ax.scatter(before, rows, color=BEFORE, marker="o", label="before", zorder=2)
     ax.scatter(after, rows, color=AFTER, marker="D", label="after", zorder=2)
-    if scaler.method.startswith("lip"):
+    if get_method(scaler.method).equalizes:
         ax.axvline(scaler.target_, color=AFTER, linestyle=":", linewidth=1, label=f"target {scaler.target_:.3g}")
     ax.set_yticks(rows, [columns[j] for j in shown])
     for label in ax.get_yticklabels():

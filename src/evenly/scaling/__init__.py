@@ -4,7 +4,9 @@ parameters in the table's units.
 Statistics, tricks, smoothness and the scale solver; `LipschitzScaler` is their face. Models are not known here.
 """
 
-from evenly.scaling.methods import METHODS, FittedScale, Outcome, Scaling, fit_scale, get_method
+from evenly.scaling.feature_fit import FittedScale
+from evenly.scaling.methods import METHODS, Method, get_method
+from evenly.scaling.outcomes import Outcome
 from evenly.scaling.scaler import FittedColumn, LipschitzScaler, check_width, left_out, pass_through, plain_settings
 from evenly.scaling.smoothness import ball_smoothness, scaled_smoothness, smoothness_at, smoothness_by_parameter
 from evenly.scaling.statistics import (
@@ -44,9 +46,9 @@ __all__ = [
     "FittedColumn",
     "FittedScale",
     "LipschitzScaler",
+    "Method",
     "Outcome",
     "Request",
-    "Scaling",
     "ball_smoothness",
     "check_key",
     "check_width",
@@ -55,7 +57,6 @@ __all__ = [
     "feature_statistics",
     "features_of",
     "finite",
-    "fit_scale",
     "get_method",
     "left_out",
     "measure_counted",

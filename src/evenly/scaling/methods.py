@@ -1,57 +1,97 @@
-"""The scale of a feature: 1/std, 1/max, 1/iqr, or the one that gives its log-likelihood the target smoothness."""
+"""Preprocessing methods: how continuous features are scaled, and which trick discrete columns get.
+
+A method is one class that says what it needs and registers itself under its name. Adding one takes no other change.
+"""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from enum import Enum
-from typing import Literal, NamedTuple
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar, final
 
 import numpy as np
-from scipy.optimize import brentq, minimize_scalar
 
 from evenly._support import TableError
-from evenly.likelihoods import Array, Likelihood, to_numpy
-from evenly.scaling.smoothness import Bound, log_scaled_smoothness, scaled_smoothness
-from evenly.scaling.tricks import FeatureStatistics, Trick
+from evenly.scaling.feature_fit import FeatureFit, FittedScale
+from evenly.scaling.outcomes import Outcome, Solved
+from evenly.scaling.smoothness import Bound
+from evenly.scaling.solver import solve_scale
+from evenly.scaling.tricks import Feature, FeatureStatistics, Trick
 from evenly.tables import Floats
 
-Scaling = Literal["std", "max", "iqr", "lip"]
+METHODS: dict[str, Method] = {}
+"""The methods by name, those of the paper first."""
+TINY = 1e-300
+"""Widths below this are not told from 0."""
 
 
-@dataclass(frozen=True)
-class Method:
-    """How continuous features are scaled, and which trick discrete columns get."""
+class Method(ABC):
+    """A preprocessing method. A subclass that is given a name registers itself.
 
-    scaling: Scaling
-    trick: Trick
+    Examples
+    --------
+    >>> class Halves(Method, name="half-none"):
+    ...     def scale(self, fit, target, bound):
+    ...         return Solved(0.5, Outcome.SCALED)
+    >>> get_method("half-none").mergeable
+    True
+    >>> del METHODS["half-none"]
+    """
+
+    name: ClassVar[str]
+    trick: ClassVar[Trick] = "none"
+    """How discrete columns become continuous features."""
+    needs_quartiles: ClassVar[bool] = False
+    """Whether scales go by the quartiles of a column, which need all rows at once."""
+    equalizes: ClassVar[bool] = False
+    """Whether scales aim at the target, so that every column has the same smoothness."""
+
+    def __init_subclass__(cls, *, name: str | None = None, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if name is not None:
+            cls.name = name
+            METHODS[name] = cls()
 
     @property
-    def equalizes(self) -> bool:
-        """Whether scales aim at the target, so that every column has the same smoothness."""
-        return self.scaling == "lip"
+    def mergeable(self) -> bool:
+        """Whether scales follow from the merged statistics of the parts of a table."""
+        return not self.needs_quartiles
+
+    @abstractmethod
+    def scale(self, fit: FeatureFit, target: float, bound: Bound) -> Solved:
+        """Choose the scale of a continuous feature that varies.
+
+        Parameters
+        ----------
+        fit : FeatureFit
+            The feature's statistics and its likelihood fitted to them.
+        target : float
+            The smoothness to aim at, for methods that equalize.
+        bound : {"exact", "paper"}
+            Which smoothness that is.
+        """
 
     def centred_scale(self, values: Floats, mean: float, std: float) -> float:
-        """Return the scale of a number around its mean; under `lip` 1 / std, where a normal of spread 1 fits best."""
-        # Of halves: the difference of two of the largest numbers overflows.
-        if self.scaling == "max":
-            return 0.5 / max(float(np.abs(0.5 * values - 0.5 * mean).max()), 1e-300)
-        if self.scaling == "iqr":
-            low, high = np.quantile(values, [0.25, 0.75])
-            return 0.5 / float(0.5 * high - 0.5 * low) if high > low else 1.0 / std
+        """Return the scale of a number around its mean; 1 / std unless a method says otherwise.
+
+        A normal of standard deviation 1 has the same smoothness whatever the column: methods that equalize need no
+        other scale here.
+        """
         return 1.0 / std
 
-
-METHODS: dict[str, Method] = {
-    "std-none": Method("std", "none"),
-    "max-none": Method("max", "none"),
-    "iqr-none": Method("iqr", "none"),
-    "lip-none": Method("lip", "none"),
-    "lip-bern": Method("lip", "bern"),
-    "std-gamma": Method("std", "gamma"),
-    "lip-gamma": Method("lip", "gamma"),
-}
-"""The paper's preprocessing methods by name."""
+    @final
+    def fit_scale(
+        self, feature: Feature, of: FeatureStatistics, target: float, *, bound: Bound, constant: bool
+    ) -> FittedScale:
+        """Fit a feature to its statistics and choose its scale; one without data, or constant, is left as it is."""
+        if of.n == 0:
+            return FittedScale(1.0, Outcome.NO_DATA)
+        fit = FeatureFit.of(feature, of)
+        if constant:
+            return fit.scaled(1.0, Outcome.CONSTANT)
+        if not feature.likelihood.scalable:
+            return fit.scaled(1.0, Outcome.PASSED_THROUGH)
+        return fit.scaled(*self.scale(fit, target, bound))
 
 
 def get_method(name: str) -> Method:
@@ -59,228 +99,88 @@ def get_method(name: str) -> Method:
 
     Examples
     --------
-    >>> get_method("lip-gamma")
-    Method(scaling='lip', trick='gamma')
+    >>> method = get_method("lip-gamma")
+    >>> method.trick, method.equalizes, method.mergeable
+    ('gamma', True, True)
     """
     if not isinstance(name, str) or name not in METHODS:
         raise TableError(f"the method {name!r}", f"expected one of {', '.join(METHODS)}")
     return METHODS[name]
 
 
-class Outcome(Enum):
-    """How a scale came about; each carries what to do about it.
+class _OneOverWidth(Method):
+    """Scale by one over a width of the data; by 1/std where that width is 0."""
 
-    Examples
-    --------
-    >>> Outcome.BELOW_FLOOR.value
-    'below_floor'
-    >>> Outcome.BELOW_FLOOR.remedy
-    "no scale reaches this target: the shape's curvature does not depend on the scale. Scaled to 1.1 times ..."
-    """
+    def scale(self, fit: FeatureFit, target: float, bound: Bound) -> Solved:
+        width = self.width(fit)
+        if width > 0.0:
+            return Solved(1.0 / width, Outcome.SCALED)
+        return Solved(1.0 / fit.std if fit.std > 0.0 else math.inf, Outcome.NO_SPREAD)
 
-    remedy: str
-
-    def __new__(cls, value: str, remedy: str) -> Outcome:
-        """Make a member whose value is its name in summaries."""
-        member = object.__new__(cls)
-        member._value_ = value
-        member.remedy = remedy
-        return member
-
-    REACHED = ("reached", "the smoothness equals the target")
-    SCALED = ("scaled", "scaled by 1/std, 1/max or 1/iqr: these methods have no target")
-    BELOW_FLOOR = (
-        "below_floor",
-        "no scale reaches this target: the shape's curvature does not depend on the scale. Scaled to 1.1 times the "
-        "least smoothness there is (an inverse Gaussian, which attains it, to the least itself); lower the learning "
-        "rate or choose another likelihood",
-    )
-    NO_SPREAD = (
-        "no_spread",
-        "the quartiles are equal, or the maximum is 0: 1/std was used instead; choose another method",
-    )
-    OUT_OF_RANGE = (
-        "out_of_range",
-        "the target, or the values, are too large, too small or too far apart for double precision to fit and scale: "
-        "left as they are; choose another target, unit or likelihood",
-    )
-    CONSTANT = ("constant", "all observed cells are equal: not scaled")
-    NO_DATA = ("no_data", "no observed cells: left as it is")
-    PASSED_THROUGH = (
-        "passed_through",
-        "no variable, or a discrete column that this method does not scale: left as it is",
-    )
+    @abstractmethod
+    def width(self, fit: FeatureFit) -> float:
+        """Return the width, of the logs where the likelihood is one of logs."""
 
 
-class Solved(NamedTuple):
-    """A scale and how it came about."""
+class Std(_OneOverWidth, name="std-none"):
+    """Standard deviation 1."""
 
-    scale: float
-    outcome: Outcome
-
-
-FLOOR_MARGIN = 1.1
-"""What to aim at instead of a target below the floor."""
-_REACH = 300.0
-"""Log-scales beyond this are not searched: e^300 = 1e130, and the features come in units of their own size."""
-_GRID = np.linspace(-_REACH, _REACH, 1201)
+    def width(self, fit: FeatureFit) -> float:
+        return fit.std
 
 
-def solve_scale(
-    family: Likelihood, natural: Array, target: float, *, bound: Bound = "exact", std: float = 1.0
-) -> Solved:
-    """Find the scale at which the smoothness equals the target.
+class Max(_OneOverWidth, name="max-none"):
+    """Largest absolute value 1."""
 
-    The log of the smoothness is convex in the log of the scale (a sum of exponentials), so there are at most two roots.
+    def width(self, fit: FeatureFit) -> float:
+        ends = (fit.statistics.minimum, fit.statistics.maximum)
+        return max(abs(math.log(v) if fit.family.in_logs else v) for v in ends)
 
-    Parameters
-    ----------
-    family, natural
-        The likelihood and its fitted natural parameters.
-    target : float
-        The smoothness to reach.
-    bound : {"exact", "paper"}
-        As in `evenly.scaling.smoothness.log_scaled_smoothness`.
-    std : float
-        The spread of the data (of log x for a log-normal): of two roots, the one that brings it nearer to 1 is taken.
-
-    Returns
-    -------
-    Solved
-        The scale and its outcome; 1 and `out_of_range` where no scale within e^-300 .. e^300 has the target, or target
-        and spread are not both positive numbers.
-
-    Examples
-    --------
-    >>> from evenly.likelihoods.continuous import EXPONENTIAL, GAMMA
-    >>> round(solve_scale(EXPONENTIAL, np.array([-1.0]), 9.0).scale, 12)  # sqrt(target / L)
-    3.0
-    >>> solve_scale(GAMMA, np.array([0.0, -1.0]), 1.0).outcome  # the shape alone has pi^2/6
-    <Outcome.BELOW_FLOOR: 'below_floor'>
-    >>> solve_scale(EXPONENTIAL, np.array([-1.0]), 1e300)
-    Solved(scale=1.0, outcome=<Outcome.OUT_OF_RANGE: 'out_of_range'>)
-    """
-    with np.errstate(all="ignore"):  # what overflows is out of range
-        fisher = family.fisher(to_numpy(natural))
-    beyond = Solved(1.0, Outcome.OUT_OF_RANGE)
-    if not (0.0 < target < math.inf and 0.0 < std < math.inf and np.isfinite(fisher).all() and fisher.any()):
-        return beyond
-    goal = math.log(target)
-
-    def gap(t: float) -> float:
-        return float(log_scaled_smoothness(family, fisher, t, bound)) - goal
-
-    values = log_scaled_smoothness(family, fisher, _GRID, bound)
-    bottom = int(values.argmin())
-    lowest, least = float(_GRID[bottom]), float(values[bottom])
-    level_end = min(values[0], values[-1]) - least < 1e-9
-    outcome = Outcome.REACHED
-    if not level_end:  # a minimum between two roots: the inverse Gaussian
-        around = (_GRID[bottom - 1], _GRID[bottom + 1])
-        lowest = float(minimize_scalar(gap, bounds=around, method="bounded", options={"xatol": 1e-12}).x)
-        least = gap(lowest) + goal
-    if least >= goal:
-        if not level_end:
-            return Solved(math.exp(lowest), Outcome.BELOW_FLOOR)
-        end, next_to_it = values[:2] if values[0] < values[-1] else (values[-1], values[-2])
-        if next_to_it - end > 1e-9:  # still falling there: no floor, only the end of the search
-            return beyond
-        outcome, goal = Outcome.BELOW_FLOOR, least + math.log(FLOOR_MARGIN)
-    ends = [end for end in (-_REACH, _REACH) if gap(end) > 0.0]
-    if not ends:
-        return beyond
-    roots = [brentq(gap, lowest, end, xtol=1e-15, rtol=1e-15) for end in ends]
-    return Solved(math.exp(min(roots, key=lambda t: abs(t + math.log(std)))), outcome)
+    def centred_scale(self, values: Floats, mean: float, std: float) -> float:
+        # Of halves: the difference of two of the largest numbers overflows.
+        return 0.5 / max(float(np.abs(0.5 * values - 0.5 * mean).max()), TINY)
 
 
-@dataclass(frozen=True)
-class FittedScale:
-    """The scale of one feature with what led to it."""
+class Iqr(_OneOverWidth, name="iqr-none"):
+    """Interquartile range 1."""
 
-    scale: float
-    outcome: Outcome
-    natural: Floats | None
-    """Maximum-likelihood natural parameters of the scaled feature."""
-    smoothness_before: float
-    smoothness_after: float
-    bound_after: float
-    """The paper's bound after scaling, which the estimator never exceeds."""
+    needs_quartiles = True
 
+    def width(self, fit: FeatureFit) -> float:
+        assert fit.statistics.quartiles is not None
+        return fit.statistics.quartiles[1] - fit.statistics.quartiles[0]
 
-def fit_scale(
-    family: Likelihood,
-    of: FeatureStatistics,
-    scaling: Scaling,
-    target: float,
-    *,
-    bound: Bound,
-    constant: bool,
-    trick: Trick,
-) -> FittedScale:
-    """Choose the scale of one feature from its statistics."""
-    if of.n == 0:
-        return FittedScale(1.0, Outcome.NO_DATA, None, 0.0, 0.0, 0.0)
-    # The moments are in the column's own unit: that keeps columns of size 1e300 within the range of numbers.
-    unit = of.own.pivot.unit if family.needs_unit else 1.0
-    natural = of.own.natural(family)
-    with np.errstate(all="ignore"):
-        # A class that never occurs has an infinite parameter; a scalable family must have finite ones.
-        usable = np.isfinite(family.fisher(natural)).all() and (np.isfinite(natural).all() or not family.scalable)
-
-    def fitted(scale: float, outcome: Outcome) -> FittedScale:
-        if not _representable(family, of, scale):
-            scale, outcome = 1.0, Outcome.OUT_OF_RANGE
-        if not usable:
-            return FittedScale(scale, outcome, None, 0.0, 0.0, 0.0)
-        with np.errstate(all="ignore"):  # a column left as it is may lie beyond the range of numbers
-            before, after = (scaled_smoothness(family, natural, unit * s) for s in (1.0, scale))
-            above = scaled_smoothness(family, family.scale_natural(natural, unit / start), scale * start, "paper")
-            return FittedScale(scale, outcome, family.scale_natural(natural, unit * scale), before, after, above)
-
-    # The paper's bound depends on where it starts: continuous columns at 1/std, trick features as they are.
-    std = _std(family, of) if of.location is not None else 1.0
-    start = std if trick == "none" and std > 0.0 else 1.0
-
-    if constant:
-        return fitted(1.0, Outcome.CONSTANT)
-    if not family.scalable:
-        return fitted(1.0, Outcome.PASSED_THROUGH)
-    if scaling == "lip" and not usable:
-        return fitted(1.0, Outcome.OUT_OF_RANGE)
-    if scaling == "lip":
-        at = start if bound == "paper" else unit
-        with np.errstate(all="ignore"):
-            started = family.scale_natural(natural, unit / at)
-        scale, outcome = solve_scale(family, started, target, bound=bound, std=std / at)
-        return fitted(scale / at, outcome)
-    low, high = (math.log(v) if family.in_logs else v for v in (of.minimum, of.maximum))
-    width = {"std": lambda: std, "max": lambda: max(abs(low), abs(high)), "iqr": lambda: _iqr(of)}[scaling]()
-    if width > 0.0 or scaling == "std":
-        return fitted(1.0 / width if width > 0.0 else math.inf, Outcome.SCALED)
-    return fitted(1.0 / std if std > 0.0 else math.inf, Outcome.NO_SPREAD)
+    def centred_scale(self, values: Floats, mean: float, std: float) -> float:
+        low, high = np.quantile(values, [0.25, 0.75])
+        return 0.5 / float(0.5 * high - 0.5 * low) if high > low else 1.0 / std
 
 
-def _representable(family: Likelihood, of: FeatureStatistics, scale: float) -> bool:
-    """Whether the scale is a number and both ends of the data stay inside the support when scaled by it."""
-    support, ends = family.support, np.array([of.minimum, of.maximum])
-    if not (math.isfinite(scale) and scale > 0.0):
-        return False
-    with np.errstate(all="ignore"):
-        scaled = family.scale_data(ends, scale)
-    # Where the lower end belongs to the support, only a value that was there may lie there.
-    inside = support.contains(scaled) & ((scaled != support.lower) | (ends == support.lower))
-    return bool(np.isfinite(scaled).all() and (support.whole or inside.all()))
+class Lipschitz(Method, name="lip-none"):
+    """The target smoothness."""
+
+    equalizes = True
+
+    def scale(self, fit: FeatureFit, target: float, bound: Bound) -> Solved:
+        if not fit.usable:
+            return Solved(1.0, Outcome.OUT_OF_RANGE)
+        at = fit.start if bound == "paper" else fit.unit
+        scale, outcome = solve_scale(fit.family, fit.natural_at(at), target, bound=bound, std=fit.std / at)
+        return Solved(scale / at, outcome)
 
 
-def _std(family: Likelihood, of: FeatureStatistics) -> float:
-    assert of.location is not None
-    first, second = of.location.means
-    unit = 1.0 if family.in_logs else of.location.pivot.unit
-    with np.errstate(all="ignore"):
-        variance = float(second - first * first)
-    return math.sqrt(variance) * unit if variance > 0.0 else 0.0
+class LipschitzBernoulli(Lipschitz, name="lip-bern"):
+    """The target smoothness; a Bernoulli for each class, which no scale changes."""
+
+    trick = "bern"
 
 
-def _iqr(of: FeatureStatistics) -> float:
-    assert of.quartiles is not None
-    return of.quartiles[1] - of.quartiles[0]
+class StdGamma(Std, name="std-gamma"):
+    """Standard deviation 1; discrete columns by the Gamma trick."""
+
+    trick = "gamma"
+
+
+class LipschitzGamma(Lipschitz, name="lip-gamma"):
+    """The target smoothness; discrete columns by the Gamma trick."""
+
+    trick = "gamma"

@@ -22,9 +22,11 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 from evenly._support import EvenlyWarning, TableError, read_json, readable, saved_path, write_json
 from evenly._version import __version__
 from evenly.likelihoods import FAMILIES, Array, Likelihood, is_registered
+from evenly.scaling.feature_fit import FittedScale
 from evenly.scaling.lazily import lazy_scaling
 from evenly.scaling.merging import Part, merge_parts
-from evenly.scaling.methods import FittedScale, Outcome, fit_scale, get_method
+from evenly.scaling.methods import METHODS, get_method
+from evenly.scaling.outcomes import Outcome
 from evenly.scaling.recover import recover_column
 from evenly.scaling.statistics import (
     ColumnStatistics,
@@ -209,7 +211,7 @@ class LipschitzScaler(TransformerMixin, BaseEstimator):  # type: ignore[misc]  #
         tags.input_tags.categorical = True
         tags.transformer_tags.preserves_dtype = []
         # The Gamma trick's noise belongs to a row's position: rows in another order get other noise.
-        tags.non_deterministic = str(self.method).endswith("gamma")
+        tags.non_deterministic = getattr(METHODS.get(str(self.method)), "trick", None) == "gamma"
         return tags
 
     # --- fitting ----------------------------------------------------------------------------------------------
@@ -226,7 +228,7 @@ class LipschitzScaler(TransformerMixin, BaseEstimator):  # type: ignore[misc]  #
 
     def _take_lazily(self, table: LazyTable) -> None:
         """Infer the schema and take the statistics on the table's own engine, then settle the scales."""
-        quartiles = get_method(self.method).scaling == "iqr"
+        quartiles = get_method(self.method).needs_quartiles
         columns, inferred, statistics = zip(
             *lazy_scaling().measure_lazily(table, self._rules(table), self._family, quartiles=quartiles), strict=True
         )
@@ -244,7 +246,7 @@ class LipschitzScaler(TransformerMixin, BaseEstimator):  # type: ignore[misc]  #
             fresh._take(opened, fresh._start(opened), first=True)
             return self._become(fresh)
         check_width(self, opened)
-        if get_method(self.method).scaling == "iqr":
+        if not get_method(self.method).mergeable:
             raise TableError("parts of a table", "quartiles need all rows at once", "use fit, or another method")
         fresh.__dict__.update(self.__dict__ | {"schema_": self.schema_.model_copy(deep=True)})
         fresh._take(opened, [None] * len(self._labels), first=False)
@@ -368,7 +370,7 @@ class LipschitzScaler(TransformerMixin, BaseEstimator):  # type: ignore[misc]  #
     def _take(self, opened: Table, seen: Sequence[Facts | None], *, first: bool) -> None:
         """Take the statistics of a table or of a part of one, then settle the scales."""
         cells, _ = select(opened, self._labels, by_position=self.container_ == "numpy")
-        quartiles = get_method(self.method).scaling == "iqr"
+        quartiles = get_method(self.method).needs_quartiles
 
         def measure(column: Column, stored: TableColumn, facts: Facts | None) -> ColumnStatistics | Request:
             fresh = TableColumn(stored.name, stored.native)
@@ -429,14 +431,12 @@ class LipschitzScaler(TransformerMixin, BaseEstimator):  # type: ignore[misc]  #
         self._features = features
         self._fitted = [
             [
-                fit_scale(
-                    one.likelihood,
+                method.fit_scale(
+                    one,
                     feature_statistics(one, stats),
-                    method.scaling,
                     self.target_ / len(group),
                     bound=self.bound,
                     constant=stats.constant,
-                    trick=one.trick,
                 )
                 for one in group
             ]
@@ -787,7 +787,7 @@ def check_width(estimator: Any, opened: Table) -> None:
 
 def _check_alike(a: LipschitzScaler, b: LipschitzScaler) -> None:
     """Refuse to merge scalers that were not fitted alike, on parts of one table."""
-    if get_method(a.method).scaling == "iqr":
+    if not get_method(a.method).mergeable:
         raise TableError("parts of a table", "quartiles need all rows at once", "use fit, or another method")
     mine, others = (plain_settings(one) for one in (a, b))
     for name in mine:
