@@ -3,7 +3,14 @@
 Nothing of Evenly is known here.
 """
 
-from evenly._support.errors import EvenlyError, EvenlyWarning, MissingExtraError, TableError
+from evenly._support.errors import (
+    EvenlyError,
+    EvenlyWarning,
+    InterruptedWarning,
+    MissingExtraError,
+    ScaleWarning,
+    TableError,
+)
 from evenly._support.files import (
     read_json,
     read_tensors,
@@ -17,12 +24,17 @@ from evenly._support.files import (
     write_text,
 )
 from evenly._support.optional import require, require_later
+from evenly._support.sklearn_compat import check_input_names, output_container
 
 __all__ = [
     "EvenlyError",
     "EvenlyWarning",
+    "InterruptedWarning",
     "MissingExtraError",
+    "ScaleWarning",
     "TableError",
+    "check_input_names",
+    "output_container",
     "read_json",
     "read_tensors",
     "readable",

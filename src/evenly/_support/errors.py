@@ -51,5 +51,13 @@ class EvenlyWarning(UserWarning):
     """Something was not as hoped for; the message names the outcome and what was done instead."""
 
 
+class ScaleWarning(EvenlyWarning):
+    """A column was scaled otherwise than asked for: `below_floor`, `no_spread` or `out_of_range`."""
+
+
+class InterruptedWarning(EvenlyWarning):
+    """A training was interrupted; what was learned so far is kept."""
+
+
 for _public in (EvenlyError, TableError, MissingExtraError, EvenlyWarning):
     _public.__module__ = "evenly"  # where users find them, and what tracebacks show

@@ -13,10 +13,18 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import check_random_state
-from sklearn.utils._set_output import _get_output_config  # the only way to learn what set_output asked for
-from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
-from evenly._support import EvenlyWarning, TableError, read_tensors, readable, saved_path, write_tensors
+from evenly._support import (
+    EvenlyWarning,
+    TableError,
+    check_input_names,
+    output_container,
+    read_tensors,
+    readable,
+    saved_path,
+    write_tensors,
+)
 from evenly._version import __version__
 from evenly.imputation.callbacks import Callback, ProgressBar
 from evenly.imputation.columns import BinnedColumn
@@ -365,14 +373,14 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[Any]:
         """Names of the columns, as in fit."""
         check_is_fitted(self, "scaler_")
-        return np.asarray(_check_feature_names_in(self, input_features), dtype=object)
+        return np.asarray(check_input_names(self, input_features), dtype=object)
 
     def _open(self, X: Any) -> OpenedTable:
         check_is_fitted(self, "scaler_")
         return open_for(self, self.scaler_, self.ensemble_, X)
 
     def _fill(self, opened: OpenedTable, filled: Sequence[Floats]) -> Any:
-        return fill(opened, filled, self.scaler_, _get_output_config("transform", self)["dense"])
+        return fill(opened, filled, self.scaler_, output_container(self))
 
     # --- saving ---------------------------------------------------------------------------------------------------
 

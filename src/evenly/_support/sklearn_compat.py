@@ -1,0 +1,36 @@
+"""What Evenly needs of scikit-learn beyond its estimator classes, in one place.
+
+scikit-learn is imported when one of these functions is called: commands that need none of it start without it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def output_container(estimator: Any) -> str:
+    """Return what `set_output`, or scikit-learn's configuration, asks `transform` for: "default", "pandas" or "polars".
+
+    Examples
+    --------
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> output_container(StandardScaler()), output_container(StandardScaler().set_output(transform="polars"))
+    ('default', 'polars')
+    """
+    from sklearn.utils._set_output import _get_output_config  # private: there is no public way to learn it
+
+    return str(_get_output_config("transform", estimator)["dense"])
+
+
+def check_input_names(estimator: Any, names: Any = None) -> Any:
+    """Return the names of the fitted columns; refuse given ones that are others.
+
+    Examples
+    --------
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> check_input_names(StandardScaler().fit([[1.0, 2.0]])).tolist()
+    ['x0', 'x1']
+    """
+    from sklearn.base import OneToOneFeatureMixin
+
+    return OneToOneFeatureMixin.get_feature_names_out(estimator, names)
