@@ -89,7 +89,7 @@ FAULTS = [
     ),
     Fault(
         "unscale-shift",
-        "scaling/scaler.py",
+        "scaling/fitted.py",
         "values = np.where(values - column.shift < 0.0, 0.0, values - column.shift)",
         "values = np.where(values < 0.0, 0.0, values)",
         ("scaling/test_scaler.py",),

@@ -52,8 +52,8 @@ def test_parts_add_up_to_the_whole(method, parts):
     for merged in (sum(fits), reduce(lambda a, b: b + a, fits)):
         assert merged.schema_ == whole.schema_
         np.testing.assert_allclose(merged.summary_["scale"], whole.summary_["scale"], rtol=1e-10)
-        assert [one.n for one in merged._statistics] == [one.n for one in whole._statistics]
-        assert [one.counts for one in merged._statistics] == [one.counts for one in whole._statistics]
+        pairs = [(a.statistics, b.statistics) for a, b in zip(merged.columns_, whole.columns_, strict=True)]
+        assert all(a.n == b.n and a.counts == b.counts for a, b in pairs)
 
 
 def test_adding_leaves_both_scalers_as_they_were_and_the_sum_works():

@@ -22,8 +22,8 @@ from sklearn.utils import estimator_checks
 from evenly import EvenlyWarning, LipschitzScaler, Schema, Support, TableError, define_likelihood, load_heart
 from evenly.likelihoods.continuous import LOG_NORMAL, NORMAL
 from evenly.likelihoods.discrete import BERNOULLI, POISSON
+from evenly.scaling.fitted import SummaryRow
 from evenly.scaling.methods import METHODS
-from evenly.scaling.scaler import SUMMARY_COLUMNS
 from evenly.scaling.smoothness import smoothness_at
 
 HEART = load_heart()
@@ -151,7 +151,7 @@ def test_the_columns_units_do_not_matter():
 
 def test_the_summary_has_the_promised_columns_and_words():
     summary = LipschitzScaler(random_state=0).fit(HEART).summary_
-    assert tuple(summary.columns) == SUMMARY_COLUMNS
+    assert tuple(summary.columns) == SummaryRow._fields[:-1]
     assert set(summary["likelihood"]) == {"gamma", "log-normal"}
     assert set(summary["outcome"]) == {"reached"}
     assert np.isfinite(summary[["smoothness_before", "scale", "smoothness_after"]].to_numpy()).all()

@@ -257,8 +257,9 @@ def measure_lazily(
     for j, each in enumerate(known):
         if j in long:
             continue
-        decided[j] = rules[j].infer(each.cells, lambda facts=each.facts: facts)  # type: ignore[misc]  # a default
-        measured = _measure(decided[j][0], each, family, quartiles)
+        column, facts = rules[j].infer(each.cells, lambda facts=each.facts: facts)  # type: ignore[misc]  # a default
+        column, measured = _measure(column, each, family, quartiles)
+        decided[j] = column, facts
         if isinstance(measured, tuple):
             requests[j] = measured
         else:
@@ -330,19 +331,19 @@ def _second_pass(
 
 def _measure(
     column: Column, known: _Known, family: Callable[[Column], Likelihood], quartiles: bool
-) -> ColumnStatistics | Request:
-    """Take the statistics of a column from its counts, or say what to ask for them."""
+) -> tuple[Column, ColumnStatistics | Request]:
+    """Take the statistics of a column from its counts, or say what to ask for them; it may grow by classes."""
     cells, facts, counts = known
     if column.kind == "ignore":
-        return ColumnStatistics(facts.n, 0.0, 0.0)
+        return column, ColumnStatistics(facts.n, 0.0, 0.0)
     if counts is not None:
-        values = encode_growing(column, cells)
+        column, values = encode_growing(column, cells)
         check_values(column, values, family(column))
-        return measure_counted(column, family(column), values, counts, quartiles)
+        return column, measure_counted(column, family(column), values, counts, quartiles)
     of = family(column)
     if facts.n == 0:
         nothing = np.zeros(0)
-        return measure_counted(column, of, nothing, nothing, False)
+        return column, measure_counted(column, of, nothing, nothing, False)
     if not of.scalable:
         raise TableError(
             f"more than {MOST_VALUES} distinct numbers",
@@ -352,7 +353,7 @@ def _measure(
         )
     extent = (facts.minimum, facts.maximum)
     check_values(column, np.array(extent), of)
-    return (column.name, column, of, facts.mean, extent)
+    return column, (column.name, column, of, facts.mean, extent)
 
 
 def _third_pass(

@@ -5,9 +5,12 @@ Statistics, tricks, smoothness and the scale solver; `LipschitzScaler` is their 
 """
 
 from evenly.scaling.feature_fit import FittedScale
+from evenly.scaling.fitted import FittedColumn
+from evenly.scaling.inputs import check_width, left_out, pass_through
 from evenly.scaling.methods import METHODS, Method, get_method
 from evenly.scaling.outcomes import Outcome
-from evenly.scaling.scaler import FittedColumn, LipschitzScaler, check_width, left_out, pass_through, plain_settings
+from evenly.scaling.scaler import LipschitzScaler
+from evenly.scaling.settings import plain_settings
 from evenly.scaling.smoothness import ball_smoothness, scaled_smoothness, smoothness_at, smoothness_by_parameter
 from evenly.scaling.statistics import (
     ColumnStatistics,

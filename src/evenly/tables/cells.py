@@ -48,15 +48,26 @@ def encode(column: Column, cells: TableColumn) -> tuple[Floats, list[Any]]:
     return lookup[codes], unknown
 
 
-def encode_growing(column: Column, cells: TableColumn) -> Floats:
-    """Turn cells into numbers; classes that the column does not know become its own."""
+def encode_growing(column: Column, cells: TableColumn) -> tuple[Column, Floats]:
+    """Turn cells into numbers; returns the column too, with the classes that it did not know at the end of its own.
+
+    Examples
+    --------
+    >>> yes = Column(name="yes", kind="binary", classes=["n", "y"])
+    >>> grown, codes = encode_growing(yes, TableColumn("yes", np.array(["y", "?", "maybe"], object)))
+    >>> grown.kind, grown.classes, codes.tolist()
+    ('categorical', ['n', 'y', 'maybe'], [1.0, nan, 2.0])
+    >>> yes.kind, yes.classes
+    ('binary', ['n', 'y'])
+    """
     values, unknown = encode(column, cells)
     if not unknown or column.classes is None:
-        return values
-    column.classes += unknown
-    if column.kind == "binary" and len(column.classes) > 2:
-        column.kind, column.likelihood, column.note = "categorical", "categorical", "a third class came"
-    return encode(column, cells)[0]
+        return column, values
+    changes: dict[str, Any] = {"classes": [*column.classes, *unknown]}
+    if column.kind == "binary" and len(changes["classes"]) > 2:
+        changes |= {"kind": "categorical", "likelihood": "categorical", "note": "a third class came"}
+    grown = column.model_copy(update=changes)
+    return grown, encode(grown, cells)[0]
 
 
 def cells_among(cells: TableColumn, some: Sequence[Any]) -> npt.NDArray[np.bool_]:

@@ -1,0 +1,198 @@
+"""The fitted columns of a table: features with their scales, and the way of a column's cells there and back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from evenly.likelihoods import Array
+from evenly.scaling.feature_fit import FittedScale
+from evenly.scaling.measuring import MeasuredColumn
+from evenly.scaling.methods import Method
+from evenly.scaling.outcomes import Outcome
+from evenly.scaling.recover import recover_column
+from evenly.scaling.smoothness import Bound
+from evenly.scaling.statistics import prepare
+from evenly.scaling.tricks import Feature, feature_statistics, feature_values, features_of, undo_values
+from evenly.tables import Floats, TableColumn, check_values, decode, encode, restore_column
+
+
+class SummaryRow(NamedTuple):
+    """One feature in a scaler's summary."""
+
+    column: str
+    feature: str
+    kind: str
+    likelihood: str
+    smoothness_before: float
+    scale: float
+    smoothness_after: float
+    outcome: str
+    bound_after: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class FittedColumn(MeasuredColumn):
+    """One column of a fitted table: what was measured of it, and its features with their scales."""
+
+    features: list[Feature]
+    """None of them if the column is ignored."""
+    fits: list[FittedScale]
+    """One a feature."""
+
+    @cached_property
+    def frequencies(self) -> Floats:
+        """The observed shares of its classes."""
+        counts, classes = self.statistics.counts or {}, self.column.classes or []
+        shares = np.array([counts.get(float(k), 0) for k in range(len(classes))], np.float64)
+        return np.asarray(shares / max(shares.sum(), 1.0))
+
+    @property
+    def names_out(self) -> list[str]:
+        """Names of its features; an ignored column passes through under its own."""
+        return [one.name for one in self.features] or [self.column.name]
+
+    # --- cells to features and back --------------------------------------------------------------------------
+
+    def encode(self, cells: TableColumn) -> tuple[Floats, list[Any]]:
+        """Return the checked values or codes of cells, and the classes that fit did not see."""
+        assert self.family is not None
+        values, unknown = encode(self.column, TableColumn(cells.name, cells.native))
+        check_values(self.column, values, self.family)
+        return values, unknown
+
+    def unseen(self, unknown: Sequence[Any], what: str) -> str:
+        """Say what becomes of classes that fit did not see."""
+        return f"column {self.column.name!r}: classes not seen in fit {what}: {list(unknown[:5])}"
+
+    def scale(
+        self, values: Floats, seed: int | None, keys: npt.NDArray[np.int64] | None = None, start: int = 0
+    ) -> list[Floats]:
+        """Return the scaled features from values or codes; without a seed, with the mean of the noise."""
+        prepared = prepare(self.column, values)
+        return [
+            one.likelihood.scale_data(feature_values(one, prepared, seed, keys, start), fit.scale)
+            for one, fit in zip(self.features, self.fits, strict=True)
+        ]
+
+    def unscale(self, scaled: Sequence[Floats]) -> Floats:
+        """Return values or codes from the scaled features."""
+        column, first = self.column, self.features[0]
+        parts = [_unscale(*each) for each in zip(self.features, self.fits, scaled, strict=True)]
+        if first.code is not None:
+            stacked = np.stack(parts, axis=-1)
+            missing = np.isnan(stacked).any(axis=-1)
+            return np.where(missing, np.nan, np.nan_to_num(stacked).argmax(axis=-1))
+        values = undo_values(first, parts[0])
+        if column.has_classes:
+            return np.clip(np.rint(values), 0.0, len(column.classes or ()) - 1.0)
+        if first.likelihood.support.lower == 0.0:
+            values = np.where(values - column.shift < 0.0, 0.0, values - column.shift)
+        if column.clip is not None:  # what was raised to the clip was 0
+            values = np.where(values <= column.clip * (1.0 + 1e-9), 0.0, values)
+        return values
+
+    def restore(self, scaled: Sequence[Floats], container: str) -> Any:
+        """Return the cells, in their type and classes, from the scaled features."""
+        cells = decode(self.column, self.unscale(scaled), self.originals)
+        classes = list(self.originals) or self.column.classes
+        return restore_column(cells, container, self.stored, classes)
+
+    def recover(self, naturals: Sequence[Array]) -> dict[str, Array]:
+        """Return usual parameters from the natural ones of its scaled features."""
+        scales = [fit.scale for fit in self.fits]
+        return recover_column(self.column, self.features, scales, naturals, self.frequencies)
+
+    # --- reporting and saving ----------------------------------------------------------------------------------
+
+    def summary(self) -> Iterator[SummaryRow]:
+        """List its features, or itself if it is ignored, as rows of the summary."""
+        name = self.column.name
+        if not self.features:
+            outcome = Outcome.PASSED_THROUGH if self.statistics.n else Outcome.NO_DATA
+            yield SummaryRow(name, name, "ignore", "-", 0.0, 1.0, 0.0, outcome.value, 0.0)
+        for one, fit in zip(self.features, self.fits, strict=True):
+            yield SummaryRow(
+                name,
+                one.name,
+                self.column.kind,
+                one.likelihood.name,
+                fit.smoothness_before,
+                fit.scale,
+                fit.smoothness_after,
+                fit.outcome.value,
+                fit.bound_after,
+            )
+
+    def to_plain(self) -> dict[str, Any]:
+        """Return the column as JSON holds it, beside the schema, which has its description."""
+        return super().to_plain() | {"scales": [fit.scale for fit in self.fits]}
+
+    def with_scales(self, scales: Sequence[float]) -> FittedColumn:
+        """Return the column with other scales."""
+        fits = [replace(fit, scale=scale) for fit, scale in zip(self.fits, scales, strict=True)]
+        return replace(self, fits=fits)
+
+
+def fit_scales(
+    columns: Sequence[MeasuredColumn], method: Method, *, target: float | None, learning_rate: float, bound: Bound
+) -> tuple[float, list[FittedColumn]]:
+    """Find the scales of measured columns; returns the smoothness aimed at, too.
+
+    Without a target, that is 1 / (D * learning_rate), with D the number of columns that the method scales. A column
+    of several features divides its own among them.
+    """
+    groups = _name_apart(columns, method)
+    scaled = sum(
+        bool(group) and one.statistics.n > 0 and not one.statistics.constant and group[0].likelihood.scalable
+        for one, group in zip(columns, groups, strict=True)
+    )
+    target = float(target or 1.0 / (max(scaled, 1) * learning_rate))
+    fitted = []
+    for one, group in zip(columns, groups, strict=True):
+        of = one.statistics
+        fits = [
+            method.fit_scale(
+                feature, feature_statistics(feature, of), target / len(group), bound=bound, constant=of.constant
+            )
+            for feature in group
+        ]
+        measured = {field.name: getattr(one, field.name) for field in fields(MeasuredColumn)}
+        fitted.append(FittedColumn(**measured, features=group, fits=fits))
+    return target, fitted
+
+
+def _name_apart(columns: Sequence[MeasuredColumn], method: Method) -> list[list[Feature]]:
+    """List the features of each column, under names that differ.
+
+    Columns keep theirs: a feature `a=b` of a column `a` gives way to a column that is called `a=b`.
+    """
+    groups = [
+        [] if one.family is None else features_of(j, one.column, one.family, method.trick)
+        for j, one in enumerate(columns)
+    ]
+    split = [bool(group) and group[0].code is not None for group in groups]
+    taken = {one.column.name for one, apart in zip(columns, split, strict=True) if not apart}
+    return [
+        [replace(one, name=_unused(one.name, taken)) for one in group] if apart else group
+        for group, apart in zip(groups, split, strict=True)
+    ]
+
+
+def _unused(name: str, taken: set[str]) -> str:
+    while name in taken:
+        name += "'"
+    taken.add(name)
+    return name
+
+
+def _unscale(feature: Feature, fit: FittedScale, values: Floats) -> Floats:
+    """Undo the scale of a feature; a value below the support, which no data gave, becomes its lower end."""
+    if feature.likelihood.support.lower == 0.0:
+        values = np.where(values < 0.0, 0.0, values)
+    return np.asarray(feature.likelihood.unscale_data(values, fit.scale))

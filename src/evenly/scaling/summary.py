@@ -1,0 +1,57 @@
+"""What a fitted scaler reports: the summary of its features, and warnings of outcomes that a user may not expect."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from contextlib import suppress
+from itertools import chain
+from typing import Any
+
+import numpy as np
+
+from evenly._support import EvenlyWarning, ScaleWarning
+from evenly.scaling.fitted import FittedColumn, SummaryRow
+from evenly.scaling.outcomes import Outcome
+from evenly.tables import build_table
+
+EXPECTED = (Outcome.REACHED, Outcome.SCALED, Outcome.PASSED_THROUGH)
+"""Outcomes that need no warning."""
+OF_SCALES = (Outcome.BELOW_FLOOR, Outcome.NO_SPREAD, Outcome.OUT_OF_RANGE)
+"""Outcomes of columns that could be scaled, but not as asked for."""
+MOST_NAMES = 10
+"""Columns that a warning names."""
+
+
+def summary_table(columns: Sequence[FittedColumn], container: str, *, with_bound: bool) -> Any:
+    """Return one row a feature: a Polars table for one, else a pandas table if it is installed, else a record array."""
+    rows = list(chain.from_iterable(one.summary() for one in columns))
+    names = [name for name in SummaryRow._fields if with_bound or name != "bound_after"]
+    data = {name: np.array([getattr(row, name) for row in rows]) for name in names}
+    for wanted in ("polars",) if container == "polars" else ("pandas", "polars"):
+        with suppress(ModuleNotFoundError):
+            return build_table(data, wanted)
+    return np.rec.fromarrays(list(data.values()), names=",".join(names))  # type: ignore[call-overload]  # stubs
+
+
+def warn_of_outcomes(columns: Sequence[FittedColumn], stacklevel: int) -> None:
+    """Warn of every outcome that a user may not expect, once each, with the columns concerned."""
+    concerned: dict[Outcome, dict[str, None]] = {}
+    for one in columns:
+        name = repr(one.column.name)
+        if one.found_ignored and one.statistics.n:
+            concerned.setdefault(Outcome.PASSED_THROUGH, {})[f"{name} ({one.column.note})"] = None
+        elif one.found_ignored:
+            concerned.setdefault(Outcome.NO_DATA, {})[name] = None
+        for fit in one.fits:
+            if fit.outcome not in EXPECTED:
+                concerned.setdefault(fit.outcome, {})[name] = None
+    for outcome, names in concerned.items():
+        shown = ", ".join(list(names)[:MOST_NAMES])
+        if len(names) > MOST_NAMES:
+            shown += f" and {len(names) - MOST_NAMES} more"
+        remedy = outcome.remedy
+        if outcome is Outcome.PASSED_THROUGH:
+            remedy = "no variable, left as it is; declare a kind to use it, or `ignore` to be silent"
+        category = ScaleWarning if outcome in OF_SCALES else EvenlyWarning
+        warnings.warn(f"{outcome.value}: {shown}: {remedy}", category, stacklevel=stacklevel + 1)
