@@ -117,9 +117,9 @@ FAULTS = [
     ),
     Fault(  # the error of a column that was never scored is a perfect 0
         "null-error",
-        "paper/records.py",
-        'return float(f"{value:.6g}") if np.isfinite(value) else None',
-        'return float(f"{value:.6g}") if np.isfinite(value) else 0.0',
+        "_support/plain.py",
+        'return float(f"{value:.{digits}g}") if math.isfinite(value) else None',
+        'return float(f"{value:.{digits}g}") if math.isfinite(value) else 0.0',
         ("paper/test_sweep.py",),
     ),
     Fault(  # the variance between tables divided by n instead of n - 1

@@ -24,6 +24,7 @@ from evenly._support.files import (
     write_text,
 )
 from evenly._support.optional import require, require_later
+from evenly._support.plain import align, to_plain
 from evenly._support.sklearn_compat import check_input_names, output_container
 
 __all__ = [
@@ -33,6 +34,7 @@ __all__ = [
     "MissingExtraError",
     "ScaleWarning",
     "TableError",
+    "align",
     "check_input_names",
     "output_container",
     "read_json",
@@ -43,6 +45,7 @@ __all__ = [
     "require",
     "require_later",
     "saved_path",
+    "to_plain",
     "write_bytes",
     "write_json",
     "write_tensors",

@@ -1,7 +1,6 @@
 """What the commands share: their options, reading and checking them, printing, and errors of writing."""
 
 import json
-import math
 import os
 import shlex
 import sys
@@ -13,7 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
-from evenly._support import EvenlyWarning, TableError
+from evenly._support import EvenlyWarning, TableError, to_plain
 
 Source = Annotated[
     str,
@@ -152,17 +151,7 @@ def warnings_told() -> Iterator[None]:
 
 def print_json(content: Any) -> None:
     """Print what a machine reads: one line of JSON; what is no finite number is null."""
-    print(json.dumps(_finite(content), ensure_ascii=False, allow_nan=False))
-
-
-def _finite(content: Any) -> Any:
-    if isinstance(content, dict):
-        return {str(key): _finite(value) for key, value in content.items()}
-    if isinstance(content, (list, tuple)):
-        return [_finite(value) for value in content]
-    if isinstance(content, float) and not math.isfinite(content):
-        return None
-    return content
+    print(json.dumps(to_plain(content), ensure_ascii=False, allow_nan=False))
 
 
 def show_table(

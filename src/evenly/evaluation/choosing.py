@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils import check_random_state
 
+from evenly._support import align
 from evenly.likelihoods import FAMILIES, Likelihood, get_likelihood
 from evenly.metrics import clearly_better
 from evenly.scaling import choose_pivot, prepare, take_moments
@@ -60,8 +61,7 @@ class LikelihoodChoice:
         for label, scores in self.scores.items():
             chosen = self.likelihoods.get(label, next(iter(scores)))
             rows.append([str(label), chosen, *(f"{scores[name]:.3f}" if name in scores else "" for name in names)])
-        widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
-        return "\n".join("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)
+        return "\n".join(align(rows))
 
 
 def choose_likelihoods(

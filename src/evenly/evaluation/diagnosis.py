@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass
 from typing import Any
+
+from evenly._support import align, to_plain
 
 SCALINGS = ("none", "std", "max", "iqr", "lip")
 """What a table may have been scaled by before a training."""
@@ -104,7 +105,7 @@ class Diagnosis:
 
     def to_plain(self) -> dict[str, Any]:
         """Return the diagnosis as JSON holds it; what is infinite is None."""
-        plain: dict[str, Any] = _plain(self)
+        plain: dict[str, Any] = to_plain(self)
         return plain
 
     def __str__(self) -> str:
@@ -192,7 +193,7 @@ def _show(what: str, columns: Sequence[ColumnBalance], text: Callable[[float], s
     rows += [
         (one.column, one.kind, one.likelihood, *(text(getattr(one, what)[by]) for by in SCALINGS)) for one in columns
     ]
-    return "\n".join([TITLES[what], *_aligned(rows, 3)])
+    return "\n".join([TITLES[what], *(f"  {line}" for line in align(rows, 3))])
 
 
 def _show_training(one: ShortTraining) -> str:
@@ -205,24 +206,5 @@ def _show_training(one: ShortTraining) -> str:
         share = _percent(one.gradient_share[name]) if name in one.gradient_share else "-"
         rows.append((name, gain, *errors, share, "overlooked" if name in one.overlooked else ""))
     title = f"A short training under {one.method}, {one.epochs} epochs of {one.n_rows} rows:"
-    return "\n".join([title, *_aligned(rows, 1), *(f"  note: {note}" for note in one.notes)])
-
-
-def _aligned(rows: Sequence[tuple[str, ...]], n_left: int) -> list[str]:
-    """Return lines with columns of equal width: the first ones to the left, numbers to the right."""
-    widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
-    pads = [str.ljust if j < n_left else str.rjust for j in range(len(widths))]
-    lines = (
-        "  ".join(pad(cell, width) for pad, cell, width in zip(pads, row, widths, strict=True)).rstrip() for row in rows
-    )
-    return [f"  {line}" for line in lines]
-
-
-def _plain(value: Any) -> Any:
-    if is_dataclass(value):
-        return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
-    if isinstance(value, Mapping):
-        return {str(key): _plain(one) for key, one in value.items()}
-    if isinstance(value, tuple):
-        return [_plain(one) for one in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    lines = [*align(rows, 1), *(f"note: {note}" for note in one.notes)]
+    return "\n".join([title, *(f"  {line}" for line in lines)])

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from evenly._support import EvenlyWarning, TableError, write_text
+from evenly._support import EvenlyWarning, TableError, to_plain, write_text
 from evenly.paper.datasets import N_ROWS
 
 REVISION = 1
@@ -49,19 +49,7 @@ def is_current(record: Mapping[str, Any]) -> bool:
 
 def to_text(record: Mapping[str, Any]) -> str:
     """Return a record as one line of JSON; numbers keep six digits, and what is no number is null."""
-    return json.dumps(_plain(record), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {str(key): _plain(one) for key, one in value.items()}
-    if isinstance(value, np.ndarray):
-        return _plain(value.tolist())
-    if isinstance(value, (list, tuple)):
-        return [_plain(one) for one in value]
-    if isinstance(value, (float, np.floating)):
-        return float(f"{value:.6g}") if np.isfinite(value) else None
-    return int(value) if isinstance(value, np.integer) else value
+    return json.dumps(to_plain(record, digits=6), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
 
 def read_records(*places: str | Path) -> list[dict[str, Any]]:

@@ -6,8 +6,10 @@ import html
 import json
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
+
+from evenly._support import to_plain
 
 NO_NAME = "(no name)"
 LONGEST_CELL = 80
@@ -85,20 +87,8 @@ def json_block(data: Any) -> Html:
     >>> json_block({"</script>": float("nan")})
     '{"\\\\u003c/script\\\\u003e":null}'
     """
-    text = json.dumps(_finite(data), ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+    text = json.dumps(to_plain(data, text=printable), ensure_ascii=True, allow_nan=False, separators=(",", ":"))
     return Html(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
-
-
-def _finite(data: Any) -> Any:
-    if isinstance(data, Mapping):
-        return {str(key): _finite(value) for key, value in data.items()}
-    if isinstance(data, (list, tuple)):
-        return [_finite(value) for value in data]
-    if isinstance(data, str):
-        return printable(data)
-    if hasattr(data, "item"):
-        data = data.item()
-    return None if isinstance(data, float) and not math.isfinite(data) else data
 
 
 # --- numbers ----------------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from evenly._support import TableError, write_text
+from evenly._support import TableError, align, write_text
 from evenly.likelihoods import FAMILIES, Likelihood, get_likelihood, likelihood_name
 from evenly.tables.frames import TableColumn, open_table
 from evenly.tables.kinds import NO_DATA, decide_kind, find_classes
@@ -134,9 +134,7 @@ class Schema(BaseModel):
     def __str__(self) -> str:
         rows = [("column", "kind", "likelihood", "details", "note")]
         rows += [(c.name, c.kind, c.likelihood or "-", _details(c), c.note) for c in self.columns]
-        widths = [max(len(row[j]) for row in rows) for j in range(4)]
-        lines = ("  ".join([*(cell.ljust(w) for cell, w in zip(row[:4], widths, strict=True)), row[4]]) for row in rows)
-        return "\n".join(line.rstrip() for line in lines)
+        return "\n".join(align(rows))
 
     def __getitem__(self, name: str) -> Column:
         for column in self.columns:
