@@ -25,7 +25,7 @@ from evenly._support.files import (
 )
 from evenly._support.optional import require, require_later
 from evenly._support.plain import align, to_plain
-from evenly._support.sklearn_compat import check_input_names, output_container
+from evenly._support.sklearn_compat import check_input_names, output_container, table_tags
 
 __all__ = [
     "EvenlyError",
@@ -45,6 +45,7 @@ __all__ = [
     "require",
     "require_later",
     "saved_path",
+    "table_tags",
     "to_plain",
     "write_bytes",
     "write_json",

@@ -32,7 +32,7 @@ class TableError(EvenlyError, ValueError):
         self.column = column
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # The message is built from four parts; unpickling must not build it twice (joblib workers pickle errors).
+        # joblib workers pickle errors: the message must not be built from its parts again.
         return (_rebuild, (type(self), str(self), self.column))
 
 
@@ -48,7 +48,7 @@ class MissingExtraError(EvenlyError, ImportError):
 
 
 class EvenlyWarning(UserWarning):
-    """Something was not as hoped for; the message names the outcome and what was done instead."""
+    """Something did not go as expected; the message names the outcome and what was done instead."""
 
 
 class ScaleWarning(EvenlyWarning):

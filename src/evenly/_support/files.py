@@ -1,4 +1,4 @@
-"""Files written all or nothing, and fitted objects in JSON and safetensors: loading one runs no code of it."""
+"""Files written all or nothing, and fitted objects in JSON and safetensors: loading one runs none of its code."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def write_bytes(path: str | Path, content: bytes) -> None:
 
 @contextmanager
 def replacing(path: str | Path) -> Iterator[Path]:
-    """Give a temporary file to write to, which takes the place of another if nothing goes wrong.
+    """Give a temporary file to write to, which replaces another file if nothing goes wrong.
 
     Examples
     --------
@@ -62,7 +62,7 @@ def replacing(path: str | Path) -> Iterator[Path]:
 
 @contextmanager
 def replacing_folder(path: str | Path) -> Iterator[Path]:
-    """Give a temporary folder to write to, which takes the place of none, or of an empty one, if nothing goes wrong.
+    """Give a temporary folder to write to, which becomes a new folder, or replaces an empty one, if nothing goes wrong.
 
     Examples
     --------
@@ -102,7 +102,7 @@ def write_json(path: str | Path, content: dict[str, Any]) -> None:
 
 
 def _plain_number(value: Any) -> Any:
-    """Turn a NumPy number, which JSON does not know, into Python's."""
+    """Turn a NumPy number into Python's, for JSON."""
     if hasattr(value, "item"):
         return value.item()
     raise TypeError(f"{type(value).__name__} cannot be saved")
@@ -121,7 +121,7 @@ def read_json(path: str | Path, saved: str) -> dict[str, Any]:
 
 @contextmanager
 def readable(file: str | Path, saved: dict[str, Any]) -> Iterator[None]:
-    """Turn whatever goes wrong with the contents of a saved object into one clear error."""
+    """Turn any error in the contents of a saved object into one that names the file and both versions."""
     try:
         yield
     except TableError:

@@ -1,4 +1,4 @@
-"""Packages of optional extras: imported when they are needed, or named with the line that installs them."""
+"""Packages of optional extras: imported when needed; an absent one is an error that names the line to install it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from evenly._support.errors import MissingExtraError
 
 
 def require(module: str, extra: str) -> ModuleType:
-    """Import a module of an optional extra, or say how to install it.
+    """Import a module of an optional extra; if it is absent, the error says how to install it.
 
     Examples
     --------
@@ -32,7 +32,7 @@ def require(module: str, extra: str) -> ModuleType:
 
 
 def require_later(module: str, extra: str) -> None:
-    """Say how to install a module of an optional extra if it is not there, without importing it.
+    """Raise the error of `require` if a module of an optional extra is absent, without importing it.
 
     Examples
     --------
@@ -40,7 +40,7 @@ def require_later(module: str, extra: str) -> None:
     """
     try:
         found = importlib.util.find_spec(module) is not None
-    except ValueError:  # somebody hides it: there is a place for it, but nothing in it
+    except ValueError:  # a stand-in without a spec, which hides it
         found = False
     if not found:
         require(module, extra)

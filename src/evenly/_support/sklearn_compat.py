@@ -34,3 +34,12 @@ def check_input_names(estimator: Any, names: Any = None) -> Any:
     from sklearn.base import OneToOneFeatureMixin
 
     return OneToOneFeatureMixin.get_feature_names_out(estimator, names)
+
+
+def table_tags(tags: Any) -> Any:
+    """Set the tags of a transformer that takes tables as people have them: texts, classes, missing cells."""
+    tags.input_tags.allow_nan = True
+    tags.input_tags.string = True
+    tags.input_tags.categorical = True
+    tags.transformer_tags.preserves_dtype = []
+    return tags

@@ -353,7 +353,7 @@ def _measure(
         )
     extent = (facts.minimum, facts.maximum)
     check_values(column, np.array(extent), of)
-    return column, (column.name, column, of, facts.mean, extent)
+    return column, Request(column.name, column, of, facts.mean, extent)
 
 
 def _third_pass(

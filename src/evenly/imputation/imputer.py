@@ -23,6 +23,7 @@ from evenly._support import (
     read_tensors,
     readable,
     saved_path,
+    table_tags,
     write_tensors,
 )
 from evenly._version import __version__
@@ -155,12 +156,7 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
         return self
 
     def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.string = True
-        tags.input_tags.categorical = True
-        tags.transformer_tags.preserves_dtype = []
-        return tags
+        return table_tags(super().__sklearn_tags__())
 
     # --- fitting ----------------------------------------------------------------------------------------------
 

@@ -8,7 +8,7 @@ from evenly.scaling.feature_fit import FittedScale
 from evenly.scaling.fitted import FittedColumn
 from evenly.scaling.inputs import check_width, left_out, pass_through
 from evenly.scaling.methods import METHODS, Method, get_method
-from evenly.scaling.outcomes import Outcome
+from evenly.scaling.outcomes import Outcome, Solved
 from evenly.scaling.scaler import LipschitzScaler
 from evenly.scaling.settings import plain_settings
 from evenly.scaling.smoothness import ball_smoothness, scaled_smoothness, smoothness_at, smoothness_by_parameter
@@ -52,6 +52,7 @@ __all__ = [
     "Method",
     "Outcome",
     "Request",
+    "Solved",
     "ball_smoothness",
     "check_key",
     "check_width",

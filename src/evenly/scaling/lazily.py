@@ -1,4 +1,4 @@
-"""How lazy frames are measured and scaled: by the folder of engines, which knows this one and is found by its name."""
+"""Lazy frames are measured and scaled by `evenly.engines`, which builds on this folder and is imported when needed."""
 
 from __future__ import annotations
 
@@ -31,6 +31,6 @@ class LazyScaling(Protocol):
 
 
 def lazy_scaling() -> LazyScaling:
-    """Return the engines' folder, which is imported when a lazy frame comes."""
+    """Import `evenly.engines`, once a lazy frame is given."""
     engines: Any = import_module("evenly.engines")
-    return engines  # type: ignore[no-any-return]  # a module that has these functions
+    return engines  # type: ignore[no-any-return]  # a module with these functions

@@ -121,9 +121,9 @@ class Measurer:
         """Take the statistics of all columns, those that a Polars frame can take itself in one query."""
         by_engine = table.container == "polars" and not self.quartiles
         parts = map_columns(partial(self._measure_one, by_engine), columns, cells, profiles, n_rows=table.n_rows)
-        requests = [part for _, part in parts if isinstance(part, tuple)]
+        requests = [part for _, part in parts if isinstance(part, Request)]
         answers = iter(measure_frame(table.frame.lazy(), requests) if requests else [])
-        return [(column, next(answers) if isinstance(part, tuple) else part) for column, part in parts]
+        return [(column, next(answers) if isinstance(part, Request) else part) for column, part in parts]
 
     def _measure_one(
         self, by_engine: bool, column: Column, cells: TableColumn, profile: Facts | None
@@ -147,7 +147,7 @@ class Measurer:
         assert profile is not None
         extent = (profile.minimum, profile.maximum)
         if by_engine and cells.storage in ("integer", "float") and not column.missing and profile.n:
-            return column, (column.name, column, family, profile.mean, extent)
+            return column, Request(column.name, column, family, profile.mean, extent)
         return column, measure_values(column, family, values, profile.mean, extent, self.quartiles)
 
 

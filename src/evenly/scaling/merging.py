@@ -23,7 +23,7 @@ def merge_columns(a: MeasuredColumn, b: MeasuredColumn, rule: Rule, measurer: Me
     Parameters
     ----------
     a, b : MeasuredColumn
-        The parts, in any order; how cells are stored is said by the first.
+        The parts, in any order; cells are stored as in the first.
     rule : Rule
         What is declared of the column.
     measurer : Measurer

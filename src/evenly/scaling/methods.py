@@ -1,6 +1,6 @@
 """Preprocessing methods: how continuous features are scaled, and which trick discrete columns get.
 
-A method is one class that says what it needs and registers itself under its name. Adding one takes no other change.
+A method is one class that declares what it needs and registers itself by name. Adding one takes no other change.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from evenly.tables import Floats
 METHODS: dict[str, Method] = {}
 """The methods by name, those of the paper first."""
 TINY = 1e-300
-"""Widths below this are not told from 0."""
+"""Smaller widths are taken for 0."""
 
 
 class Method(ABC):
@@ -72,7 +72,7 @@ class Method(ABC):
         """
 
     def centred_scale(self, values: Floats, mean: float, std: float) -> float:
-        """Return the scale of a number around its mean; 1 / std unless a method says otherwise.
+        """Return the scale of a number around its mean; 1 / std unless a method overrides it.
 
         A normal of standard deviation 1 has the same smoothness whatever the column: methods that equalize need no
         other scale here.

@@ -28,7 +28,7 @@ def recover_column(
     Returns
     -------
     dict
-        `mean` and `std`, `rate`, `probability`, `probabilities`, ... and `shift` where the likelihood is that of the
+        `mean` and `std`, `rate`, `probability`, `probabilities`, ... and `shift` where the likelihood describes the
         value plus a shift.
 
     Examples

@@ -19,6 +19,7 @@ from evenly._support import (
     output_container,
     read_json,
     saved_path,
+    table_tags,
     write_json,
 )
 from evenly.likelihoods import Array, Likelihood
@@ -54,9 +55,9 @@ class LipschitzScaler(TransformerMixin, BaseEstimator):  # type: ignore[misc]  #
         One of `std-none`, `max-none`, `iqr-none`, `lip-none`, `lip-bern`, `std-gamma`, `lip-gamma`: how continuous
         features are scaled, and which trick discrete columns get.
     learning_rate : float
-        Of the training to come; the default target is 1 / (scaled columns * learning_rate).
+        Of the training that follows; the default target is 1 / (scaled columns * learning_rate).
     target : float, optional
-        The smoothness that every column is to have.
+        The smoothness that every column should have.
     kinds : mapping of column to kind, optional
         Overrides what is inferred: `{"age": "count", "id": "ignore"}`.
     likelihoods : mapping of column to likelihood, optional
@@ -64,8 +65,8 @@ class LipschitzScaler(TransformerMixin, BaseEstimator):  # type: ignore[misc]  #
     bound : {"exact", "paper"}
         The smoothness of the scaled feature itself, or the paper's upper bound of it, taken after standardizing.
     schema : Schema, path or None
-        A schema, for example edited by hand; columns that it leaves out are inferred. `kinds` and `likelihoods` come
-        first; the markers and bounds of the schema stay.
+        A schema, for example edited by hand; columns that it leaves out are inferred. `kinds` and `likelihoods`
+        override it; its markers and bounds stay.
     missing : markers, or mapping of column to markers, optional
         Values that mean a missing cell, such as `[-999]`, beside `?`, `NA` and empty texts.
     zeros : {"shift", "clip"}
@@ -98,7 +99,7 @@ class LipschitzScaler(TransformerMixin, BaseEstimator):  # type: ignore[misc]  #
     >>> bool(np.allclose(scaler.inverse_transform(scaled), table))
     True
 
-    A table without anything to scale is no error; the outcome says so:
+    A table with nothing to scale is no error; the outcome is named:
 
     >>> import warnings
     >>> with warnings.catch_warnings():
@@ -133,11 +134,7 @@ class LipschitzScaler(TransformerMixin, BaseEstimator):  # type: ignore[misc]  #
         self.random_state = random_state
 
     def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.string = True
-        tags.input_tags.categorical = True
-        tags.transformer_tags.preserves_dtype = []
+        tags = table_tags(super().__sklearn_tags__())
         # The Gamma trick's noise belongs to a row's position: rows in another order get other noise.
         tags.non_deterministic = getattr(METHODS.get(str(self.method)), "trick", None) == "gamma"
         return tags
@@ -167,8 +164,8 @@ class LipschitzScaler(TransformerMixin, BaseEstimator):  # type: ignore[misc]  #
     def __add__(self, other: LipschitzScaler) -> LipschitzScaler:
         """Return what the two parts of a table that these were fitted on give together, exactly.
 
-        Kinds, classes and likelihoods are those of the whole, as far as the parts tell; parts that cannot be merged
-        are refused. The noise is the first one's.
+        Kinds, classes and likelihoods are inferred for the whole, as far as the parts allow; parts that cannot be
+        merged are refused. The noise is that of the first.
 
         Examples
         --------
@@ -272,11 +269,11 @@ class LipschitzScaler(TransformerMixin, BaseEstimator):  # type: ignore[misc]  #
         Parameters
         ----------
         X : table
-            A lazy frame gives a lazy frame of its engine, scaled by expressions: nothing runs yet, and so nothing can
-            be checked. What is an error or a warning in memory is a missing cell there.
+            A lazy frame gives a lazy frame of its engine, scaled by expressions: nothing is computed yet, so nothing
+            can be checked. What would be an error or a warning in memory becomes a missing cell.
         key : column, optional
-            A column of whole numbers that tells rows apart: the noise of the Gamma trick goes by it, and is the same
-            on every engine. A lazy frame needs it; else, without it, noise goes by a row's position.
+            A column of whole numbers that identifies rows. The noise of the Gamma trick is drawn by it, the same on
+            every engine; without it, by a row's position. A lazy frame needs it.
 
         Examples
         --------
@@ -295,12 +292,12 @@ class LipschitzScaler(TransformerMixin, BaseEstimator):  # type: ignore[misc]  #
         return fitted.scale(opened, output_container(self), key, 0)
 
     def transform_parts(self, parts: Iterable[Any], key: Any = None, start: int = 0) -> Iterator[Any]:
-        """Scale a table that comes in parts, one after another: together they are what `transform` gives of the whole.
+        """Scale a table that comes in parts, one after another; together they equal `transform` of the whole.
 
         Parameters
         ----------
         parts : iterable of tables
-            In memory, one at a time; rows are counted on from part to part, so that the noise is that of the whole.
+            In memory, one at a time. Rows are numbered across parts, so that the noise is that of the whole.
         key : column, optional
             As for `transform`.
         start : int

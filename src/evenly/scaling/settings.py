@@ -30,7 +30,7 @@ def check_settings(scaler: LipschitzScaler) -> None:
 
 
 def own_likelihoods(likelihoods: Mapping[Any, Any] | None) -> dict[str, Likelihood]:
-    """Collect the user's own likelihoods by name, which must tell them apart from each other and from ours."""
+    """Collect the user's own likelihoods by name; their names must differ from each other and from built-in ones."""
     own: dict[str, Likelihood] = {}
     for column, one in (likelihoods or {}).items():
         if not isinstance(one, Likelihood) or (is_registered(one) and not one.one_per_class):

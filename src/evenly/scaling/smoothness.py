@@ -69,7 +69,7 @@ def scaled_smoothness(family: Likelihood, natural: Array, scale: float, bound: B
 
 
 def ball_smoothness(family: Likelihood, natural: Array, radius: float) -> float:
-    """Return the smoothness over a ball: what the estimator is the limit of as the radius goes to 0.
+    """Return the smoothness over a ball; as its radius goes to 0, that becomes the estimator.
 
     The ball is that of the maximum norm, a box of half-width `radius` around the parameters. On a convex set the
     Lipschitz constant of a partial derivative is the largest dual norm of its gradient (the mean value theorem), so
@@ -93,7 +93,7 @@ def ball_smoothness(family: Likelihood, natural: Array, radius: float) -> float:
     if (natural - radius <= low).any() or (natural + radius >= high).any():
         return float("inf")
     box = [(value - radius, value + radius) for value in natural]
-    # Row sums are smooth and mostly monotone: start at the corners and the centre, climb inside the box.
+    # Row sums are smooth and mostly monotone: climb from the best of the corners and the centre.
     starts = [np.array(corner) for corner in itertools.product(*box)] if len(box) <= 4 else []
     starts.append(natural)
     total = 0.0
@@ -103,7 +103,7 @@ def ball_smoothness(family: Likelihood, natural: Array, radius: float) -> float:
             return float(np.abs(family.fisher(np.clip(at, *np.transpose(box))))[i].sum())
 
         best = max(starts, key=row)
-        # In units of the best start; where that is 0 (a probability that underflows) there is nothing to climb.
+        # Relative to the best start; where that is 0 (a probability that underflows), there is nothing to climb.
         unit = row(best) or 1.0
         climbed = minimize(lambda at, row=row, unit=unit: -row(at) / unit, best, bounds=box, method="L-BFGS-B")
         total += max(row(best), row(climbed.x))

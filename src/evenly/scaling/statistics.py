@@ -1,7 +1,7 @@
 """Mean sufficient statistics of every column: one pass, mergeable, on the table's own engine.
 
 The terms that a pass averages come from the likelihood itself (`Likelihood.terms`). They are written once and run on
-blocks of NumPy arrays or, as Narwhals expressions, on any engine that Narwhals speaks.
+blocks of NumPy arrays or, as Narwhals expressions, on any engine that Narwhals supports.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import narwhals as nw
 import numpy as np
@@ -18,12 +18,12 @@ from evenly.likelihoods import LOG_NORMAL, NORMAL, Likelihood, Pivot
 from evenly.tables import BLOCK, Column, Floats, between, blocks, read_number
 
 FAR_LARGER = 1e100
-"""The ratio of two units beyond which the smaller one cannot tell squares of the larger: 1e154 squared overflows."""
+"""Ratio of two units beyond which squares of the larger, counted in the smaller, overflow: 1e154 squared does."""
 
 
 @dataclass(frozen=True)
 class Moments:
-    """Means of a likelihood's terms about a pivot, and the number of cells they are of.
+    """Means of a likelihood's terms about a pivot, and the number of cells averaged.
 
     Examples
     --------
@@ -41,7 +41,7 @@ class Moments:
     means: Floats
 
     def merge(self, other: Moments, family: Likelihood) -> Moments:
-        """Pool two parts; the pivot of the first stays, unless the second is too large to be told in its unit."""
+        """Pool two parts; keeps the pivot of the first, unless the values of the second overflow in its unit."""
         if other.n == 0 or self.n == 0:
             return self if other.n == 0 else other
         if other.pivot.unit / FAR_LARGER > self.pivot.unit > 0.0:
@@ -52,7 +52,7 @@ class Moments:
             if other.pivot != self.pivot:
                 try:
                     means = np.asarray(family.repivot(means, other.pivot, self.pivot))
-                except ZeroDivisionError:  # too far apart for 1/x: no fit, and the outcome says so
+                except ZeroDivisionError:  # too far apart for 1/x: no fit, which becomes a named outcome
                     means = np.full_like(means, np.nan)
             return Moments(n, self.pivot, self.means + (means - self.means) * (other.n / n))
 
@@ -63,9 +63,9 @@ class Moments:
 
 
 def choose_pivot(family: Likelihood, minimum: float, maximum: float, mean: float) -> Pivot:
-    """Return where to take a family's terms: at the mean, in units of the mean or of the extent.
+    """Return the pivot of a family's terms: the mean, in units of the mean or of the extent.
 
-    The unit of a real column is a power of two, so that dividing by it rounds nothing.
+    The unit of a real column is a power of two, so that division by it is exact.
     """
     if family.support.lower == 0.0:
         narrow = 0.9 * mean < minimum and maximum < 1.1 * mean
@@ -75,7 +75,7 @@ def choose_pivot(family: Likelihood, minimum: float, maximum: float, mean: float
 
 
 def take_moments(family: Likelihood, values: Floats, pivot: Pivot, weights: Floats | None = None) -> Moments:
-    """Average the terms over an array, or over distinct values with weights (then `n` is their sum)."""
+    """Average the terms over an array, or over distinct values with weights, whose sum is then `n`."""
     if weights is not None:
         n = float(weights.sum())
         means = np.array([float((term * weights).sum()) / n for term in family.terms(values, pivot)])
@@ -97,10 +97,10 @@ def _average(pivots: dict[Likelihood, Pivot], parts: Iterable[Floats]) -> dict[L
 
 @dataclass(frozen=True)
 class ColumnStatistics:
-    """What fitting needs to know of one column, after its shift; mergeable but for the quartiles.
+    """Statistics of one column, after its shift. They merge exactly, except for the quartiles.
 
-    `location` is of the values themselves (of log x for a log-normal column), `own` of the column's likelihood
-    where that is another; a discrete column has `counts` of its values or codes instead.
+    `location` holds moments of the values themselves (of log x for a log-normal column), `own` those of the column's
+    likelihood where that is another; a discrete column has `counts` of its values or codes instead.
     """
 
     n: int
@@ -117,7 +117,7 @@ class ColumnStatistics:
         return self.n > 0 and self.minimum == self.maximum
 
     def merge(self, other: ColumnStatistics, family: Likelihood | None) -> ColumnStatistics:
-        """Pool two parts of a column; an ignored one has no likelihood, only a number of cells."""
+        """Pool two parts of a column; one that is ignored has no likelihood, and only its cells are counted."""
         if family is None:
             return ColumnStatistics(self.n + other.n, 0.0, 0.0)
         if self.n == 0 or other.n == 0:
@@ -245,11 +245,11 @@ def measure_values(
 ) -> ColumnStatistics:
     """Take the statistics of a continuous column in one pass over an array.
 
-    `mean` and `extent` (minimum, maximum) are of the raw values, from the schema's look at them; a pivot need not
-    be exact, so those of an earlier part do as well.
+    `mean` and `extent` (minimum, maximum) are those of the raw values, from the column's profile; a pivot need not
+    be exact, so those of an earlier part serve as well.
     """
     low, high, pivots = _pivots(column, family, mean, extent)
-    # Values too far apart for a family overflow its terms: then it has no fit, and the outcome says so.
+    # Values too far apart for a family overflow its terms: then it has no fit, which becomes a named outcome.
     with np.errstate(all="ignore"):
         location, *own = _average(pivots, (prepare(column, block) for block in blocks(values))).values()
     ends = _quartiles(column, family, values) if quartiles and location.n else None
@@ -271,8 +271,16 @@ def _quartiles(column: Column, family: Likelihood, values: Floats) -> tuple[floa
     return float(low), float(high)
 
 
-Request = tuple[str, Column, Likelihood, float, tuple[float, float]]
-"""A column's label in the frame, the column, its likelihood, and its mean and extent as in `measure_values`."""
+class Request(NamedTuple):
+    """A continuous column that an engine is asked to measure."""
+
+    label: str
+    """Its name in the frame."""
+    column: Column
+    family: Likelihood
+    mean: float
+    extent: tuple[float, float]
+    """Minimum and maximum; both as in `measure_values`."""
 
 
 def measure_frame(frame: nw.DataFrame[Any] | nw.LazyFrame[Any], requests: Sequence[Request]) -> list[ColumnStatistics]:
@@ -282,7 +290,7 @@ def measure_frame(frame: nw.DataFrame[Any] | nw.LazyFrame[Any], requests: Sequen
     --------
     >>> import polars as pl
     >>> frame = nw.from_native(pl.LazyFrame({"a": [1.0, None, 3.0]}))
-    >>> (part,) = measure_frame(frame, [("a", Column(name="a", kind="real"), NORMAL, 2.0, (1.0, 3.0))])
+    >>> (part,) = measure_frame(frame, [Request("a", Column(name="a", kind="real"), NORMAL, 2.0, (1.0, 3.0))])
     >>> part.n, part.location.means
     (2, array([0., 1.]))
     """
@@ -291,10 +299,10 @@ def measure_frame(frame: nw.DataFrame[Any] | nw.LazyFrame[Any], requests: Sequen
 
 
 def prepared_cells(requests: Sequence[Request]) -> list[nw.Expr]:
-    """List the finite cells of columns after their shift, each under its request's place as its name.
+    """List the finite cells of columns after their shift, each named by the place of its request.
 
-    They are made before they are averaged: a family's terms name a cell many times, and some engines take the
-    expression for it as often.
+    They are selected before they are averaged: a family's terms use a cell many times, and some engines evaluate its
+    expression each time.
     """
     return [
         prepare(column, finite(nw.col(label), column.missing)).alias(f"x{j}")
@@ -303,7 +311,7 @@ def prepared_cells(requests: Sequence[Request]) -> list[nw.Expr]:
 
 
 def measure_expressions(requests: Sequence[Request], quartiles: bool = False) -> list[nw.Expr]:
-    """List the aggregates of prepared cells that the statistics of continuous columns need, named by their places."""
+    """List the aggregates of prepared cells that the statistics of continuous columns need, named by position."""
     expressions: list[nw.Expr] = []
     for place, (_, column, family, mean, extent) in enumerate(requests):
         x = nw.col(f"x{place}")
@@ -328,7 +336,7 @@ def read_measures(
         parts = []
         for one, pivot in pivots.items():
             means = [next(row) for _ in one.natural_bounds]
-            # The mean of no cells is null on one engine and NaN on another; here it is 0.
+            # The mean of no cells is null or NaN, depending on the engine; here it is 0.
             parts.append(Moments(n, pivot, np.array(means if n else np.zeros(len(means)), np.float64)))
         ends = (next(row), next(row)) if quartiles else None
         ends = (float(ends[0]), float(ends[1])) if ends and n else None
@@ -337,7 +345,7 @@ def read_measures(
 
 
 def finite(cells: nw.Expr, missing: Sequence[Any] = ()) -> nw.Expr:
-    """Return cells in double precision, where they are finite and no markers of missing ones."""
+    """Return cells in double precision; null where they are not finite or mark a missing value."""
     numbers = cells.cast(nw.Float64)
     markers = [number for number in map(read_number, missing) if number is not None]
     known = numbers.is_finite()

@@ -30,7 +30,7 @@ NOISE_MEAN = NOISE_A / (NOISE_A + NOISE_B)
 NOISE_VARIANCE = NOISE_MEAN * (1.0 - NOISE_MEAN) / (NOISE_A + NOISE_B + 1.0)
 """Mean of the noise, Beta(1.1, 30): about 0.035."""
 MOST_NOISE = 0.5
-"""Noise above this, one draw in 10^9, is cut: the nearest whole number then always gives the discrete value back."""
+"""Noise is cut here (one draw in 10^9 is larger), so that rounding always gives the discrete value back."""
 OFFSET = 1.0
 """Added before the noise: the data start at 1, which keeps the gamma's shape away from 0."""
 
@@ -52,7 +52,7 @@ def features_of(index: int, column: Column, family: Likelihood, trick: Trick) ->
 
     Examples
     --------
-    >>> from evenly.likelihoods.registry import get_likelihood
+    >>> from evenly.likelihoods import get_likelihood
     >>> color = Column(name="color", kind="categorical", likelihood="categorical", classes=["blue", "red", "green"])
     >>> [feature.name for feature in features_of(0, color, get_likelihood("categorical", 3), "gamma")]
     ['color=blue', 'color=red', 'color=green']
@@ -81,7 +81,7 @@ def _noise_table() -> tuple[Floats, Floats]:
 
 
 def _noise_quantile(levels: Floats) -> Floats:
-    """Return quantiles of the noise: linear within a cell (good to 1e-6), exact near both ends, where they bend."""
+    """Return quantiles of the noise: linear within a cell (to 1e-6), exact near both ends, where they curve."""
     left, rise = _noise_table()
     place = levels * _CELLS
     cell = place.astype(np.intp)
@@ -99,7 +99,7 @@ def _generator(seed: int, feature: Feature) -> np.random.Philox:
 def draw_noise(seed: int, feature: Feature, n: int, start: int = 0) -> Floats:
     """Draw the noise of rows start .. start + n - 1: the same for the same seed, feature and row.
 
-    A counter-based generator keyed by seed and feature: a row's noise goes by its place, not by how many rows follow.
+    The generator is counter-based and keyed by seed and feature, so that a row's noise depends on its position only.
 
     Examples
     --------
@@ -108,7 +108,7 @@ def draw_noise(seed: int, feature: Feature, n: int, start: int = 0) -> Floats:
     True
     """
     generator = _generator(seed, feature)
-    # A counter step yields four numbers; the draw starts at the row's own place in its step.
+    # One step of the counter yields four numbers: skip those before the first row's own.
     generator.advance(start // 4)
     uniform = np.random.Generator(generator)
     uniform.random(start % 4)
@@ -122,13 +122,13 @@ def draw_noise(seed: int, feature: Feature, n: int, start: int = 0) -> Floats:
 # --- noise by a key: arithmetic that every table engine has ---------------------------------------------------------
 
 _PRIME, _OTHER_PRIME = 2147483579, 1073741789
-"""Below 2^31, so that a product fits 64 bits; 2 modulo 3, so that cubing modulo the first is one to one."""
+"""Below 2^31, so that a product fits 64 bits. The first is 2 modulo 3, so that cubing modulo it is one to one."""
 _ROUNDS = 2
-"""One round of cubing passes the tests of uniformity and independence already; the other is margin."""
+"""One round of cubing already passes the tests of uniformity and independence; the second is a margin."""
 _SPLIT = 0.7
-"""Below this level the noise is a polynomial in level^(1/1.1), above in -log(1 - level): the curve's own variables."""
+"""Below this level the noise is a polynomial in level^(1/1.1), above it one in -log(1 - level)."""
 _DEGREE = 12
-"""Of both polynomials: good to 2e-6, as the table of `draw_noise` is."""
+"""Of both polynomials, which err by at most 2e-6, as the table of `draw_noise` does."""
 
 
 def check_key(name: str, storage: str) -> None:
@@ -138,15 +138,15 @@ def check_key(name: str, storage: str) -> None:
 
 
 def noise_steps(seed: int, feature: Feature) -> list[Callable[[Array], Array]]:
-    """Return the steps from a row's key to its noise, each applied to what the one before it gave.
+    """Return the steps from a row's key to its noise, each applied to the result of the one before it.
 
-    They take arrays or Narwhals expressions. A step names its argument several times, so an engine is to hold what each
-    gives under a name of its own: nested, they would grow to thousands of terms.
+    They take arrays or Narwhals expressions. A step uses its argument several times, so an engine should keep each
+    result as a column: nested, the expressions would grow to thousands of terms.
     """
     constants = [int(one) for one in np.random.Generator(_generator(seed, feature)).integers(1, 2**30, 2 + _ROUNDS)]
 
     def start(key: Array) -> Array:
-        # Remainders of negative numbers differ by engine; these do not.
+        # Remainders of negative numbers differ between engines; these do not.
         low, high = ((key % prime + prime) % prime for prime in (_PRIME, _OTHER_PRIME))
         return (low * constants[0] + high * constants[1]) % _PRIME
 
@@ -170,7 +170,7 @@ _LOW, _HIGH = -math.log1p(-_SPLIT), -math.log(0.5 / _PRIME)
 
 
 def _bend(level: Array) -> Array:
-    """Return the variable of the curve: from -1 to 1 for the first polynomial, from 3 to 5 for the second."""
+    """Return the variable of the polynomials: from -1 to 1 for the first, from 3 to 5 for the second."""
     xp = namespace(level)
     near, far = level ** (1.0 / NOISE_A), -xp.log(1.0 - level)
     return xp.where(level < _SPLIT, near * (2.0 / _WIDEST) - 1.0, (far - _LOW) * (2.0 / (_HIGH - _LOW)) + 3.0)
@@ -179,7 +179,7 @@ def _bend(level: Array) -> Array:
 @cache
 def _noise_curves() -> tuple[list[float], list[float]]:
     """Coefficients of the two polynomials, from -1 to 1."""
-    places = chebpts1(_DEGREE + 1)  # a polynomial that meets the curve there is nearly the best one
+    places = chebpts1(_DEGREE + 1)  # interpolating there is nearly the best approximation
     root, far = 0.5 * _WIDEST * (places + 1.0), _LOW + 0.5 * (_HIGH - _LOW) * (places + 1.0)
     near = betaincinv(NOISE_A, NOISE_B, root**NOISE_A) / root
     curves = near, betainccinv(NOISE_A, NOISE_B, np.exp(-far))
@@ -205,7 +205,7 @@ def _polynomial(coefficients: Sequence[float], x: Array) -> Array:
 
 
 LEVEL_STEPS: list[Callable[[Array], Array]] = [_level, _bend, _curve, _cut]
-"""From a random whole number below the prime to the noise."""
+"""The steps from a random whole number below the prime to the noise."""
 
 
 def keyed_noise(seed: int, feature: Feature, keys: npt.NDArray[np.int64]) -> Floats:
@@ -236,8 +236,8 @@ def feature_values(
 ) -> Floats:
     """Return the unscaled feature from the encoded column; missing cells stay NaN.
 
-    The Gamma trick adds noise by the row's place, the first being `start`, or by its key; without a seed, the mean of
-    the noise.
+    The Gamma trick adds noise by the row's position, counted from `start`, or by its key; without a seed, it adds the
+    mean of the noise.
     """
     if feature.trick == "none":
         return values
@@ -265,7 +265,7 @@ class FeatureStatistics:
 def feature_statistics(feature: Feature, of: ColumnStatistics) -> FeatureStatistics:
     """Return the statistics of a feature from those of its column: no pass over the data, no random draw.
 
-    Under the Gamma trick each distinct value stands for a continuum, value + 1 + noise; its mean terms are
+    Under the Gamma trick each distinct value becomes the variable value + 1 + noise, whose mean terms are
     one-dimensional integrals over the noise.
     """
     family = feature.likelihood
@@ -273,7 +273,7 @@ def feature_statistics(feature: Feature, of: ColumnStatistics) -> FeatureStatist
         assert of.location is not None
         own = of.location if of.own is None else of.own
         return FeatureStatistics(of.n, of.minimum, of.maximum, of.location, own, of.quartiles)
-    if not of.counts:  # nothing observed: there is nothing to average either
+    if not of.counts:  # nothing observed, nothing to average
         empty = Moments(0, Pivot(), np.zeros(len(family.natural_bounds)))
         return FeatureStatistics(0, of.minimum, of.maximum, None, empty)
     values = np.array(list(of.counts), np.float64)
@@ -302,7 +302,7 @@ def undo_values(feature: Feature, values: Floats) -> Floats:
     """Return the 0/1 or the whole number from a feature's unscaled values."""
     if feature.trick != "gamma":
         return values
-    # The noise lies in (0, 1/2], so that the nearest whole number is the value that it was added to.
+    # The noise lies in (0, 1/2], so that rounding gives the value that it was added to.
     return np.maximum(np.rint(values - OFFSET - NOISE_MEAN), 0.0)
 
 
@@ -328,7 +328,7 @@ def undo_moments(natural: Array) -> tuple[Array, Array]:
 def undo_classes(naturals: Sequence[Array], trick: Trick, frequencies: Array) -> Array:
     """Return the probabilities of the classes from the natural parameters of their features.
 
-    Each class's mean is cut at 0 and divided by their sum; where all are 0, the frequencies of the classes stand in.
+    The mean of each class is cut at 0 and divided by their sum; where all are 0, the classes' frequencies are used.
     """
     xp = namespace(*naturals)
     if trick == "bern":

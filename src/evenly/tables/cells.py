@@ -1,4 +1,4 @@
-"""Cells into numbers and back, as a schema says: values, codes of classes, missing markers; and the checks of them."""
+"""Cells into numbers and back, by a schema: values, codes of classes, missing markers; and checks of values."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def encode_growing(column: Column, cells: TableColumn) -> tuple[Column, Floats]:
 
 
 def cells_among(cells: TableColumn, some: Sequence[Any]) -> npt.NDArray[np.bool_]:
-    """Say which cells hold one of some values, as `encode` named them."""
+    """Return which cells hold one of some values, given as `encode` returns unknown ones."""
     if not some:
         return np.zeros(len(cells.native), bool)
     if cells.storage in ("integer", "float"):
@@ -82,7 +82,7 @@ def cells_among(cells: TableColumn, some: Sequence[Any]) -> npt.NDArray[np.bool_
 
 
 def encode_counts(column: Column, facts: Facts) -> dict[float, int] | None:
-    """Return the counts of a discrete column's values or codes, if the look at it counted them."""
+    """Return the counts of a discrete column's values or codes, if its profile has them."""
     if facts.distinct is None or facts.counts is None:
         return None
     codes: Sequence[float | None] = facts.distinct
@@ -123,7 +123,7 @@ def _encode_numbers(column: Column, numbers: Floats) -> tuple[Floats, list[Any]]
 def decode(column: Column, numbers: Floats, originals: Sequence[Any] = ()) -> npt.NDArray[Any]:
     """Turn numbers back into cells: values as they are, codes into classes; None where missing.
 
-    `originals` are the cells that a column's classes were at first, where a class is only the text of one.
+    `originals` are the cells that classes were read from, where a class is only the text of its cell.
     """
     if not column.has_classes:
         return numbers
@@ -135,7 +135,7 @@ def decode(column: Column, numbers: Floats, originals: Sequence[Any] = ()) -> np
 
 
 def coded(column: Column) -> Column:
-    """Return the same column for a table that holds codes instead of classes, and no markers.
+    """Return the column of a table that holds codes instead of classes, and no markers.
 
     Examples
     --------
@@ -147,7 +147,7 @@ def coded(column: Column) -> Column:
 
 
 def column_likelihood(column: Column, own: Mapping[str, Likelihood] | None = None) -> Likelihood:
-    """Return the likelihood of a column, which may be one of the user's own."""
+    """Return the likelihood of a column; `own` holds the user's own by name."""
     assert column.likelihood is not None
     if own and column.likelihood in own:
         return own[column.likelihood]
