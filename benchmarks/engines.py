@@ -152,17 +152,19 @@ def run_engine(place: Path, out: Path, columns: int, engine: str, method: str, k
     import pandas as pd
 
     from evenly import LipschitzScaler, scale_files
-    from evenly.io import find_files, start_engine
+    from evenly.engines import get_file_engine
+    from evenly.io import find_files
 
     def make() -> LipschitzScaler:
         return LipschitzScaler(method, kinds=kinds(columns), random_state=0)
 
     in_memory = make().fit(pd.read_parquet(place / "slice.parquet"))
-    with start_engine(engine) as ready:
-        part = make().fit(ready.read([place / "slice.parquet"]))
+    chosen = get_file_engine(engine)
+    with chosen.connect() as connection:
+        part = make().fit(chosen.read(connection, [place / "slice.parquet"]))
         np.testing.assert_allclose(part.summary_["scale"], in_memory.summary_["scale"], rtol=1e-9)
         begun, before = time.perf_counter(), cpu()
-        scaler = make().fit(ready.read(find_files(place / "table")))
+        scaler = make().fit(chosen.read(connection, find_files(place / "table")))
         fitted = time.perf_counter()
         scale_files(place / "table", out / "scaled", scaler, engine=engine, key=key)
         times = {"fit": fitted - begun, "write": time.perf_counter() - fitted, "cpu": cpu() - before}

@@ -33,7 +33,6 @@ UNFINISHED: dict[str, set[str]] = {
         "cli/impute.py",
         "cli/paper.py",
         "cli/scale.py",
-        "engines/files.py",
         "evaluation/balance.py",
         "imputation/ensemble.py",
         "imputation/imputer.py",

@@ -24,10 +24,10 @@ from scipy import stats
 from scipy.special import betaincinv
 
 from evenly import Column, EvenlyWarning, LipschitzScaler, Schema, Support, TableError, define_likelihood, scale_files
+from evenly.engines import Engine, base
 from evenly.engines import queries as engines
 from evenly.likelihoods.continuous import GAMMA
 from evenly.scaling.tricks import _PRIME, LEVEL_STEPS, MOST_NOISE, NOISE_A, NOISE_B, Feature, keyed_noise
-from evenly.tables import lazy
 
 # PySpark 4.1 looks at the version of pandas even where it does not use it; goes when it supports pandas 3.
 # Ibis 12 asks DuckDB for tables by an old name; goes when it uses the new one.
@@ -189,14 +189,14 @@ def test_dasks_quartiles_keep_their_promise():
 def test_fitting_asks_at_most_three_queries_and_collects_no_rows(engine, method, lazily, monkeypatch):
     """Spark's queries, which are slow to plan, are counted below, with their scans."""
     shapes, partitions = [], []
-    collect, ask_partitions = lazy._collect, engines._ask_partitions
+    collect, ask_partitions = Engine.collect, engines._ask_partitions
 
-    def collecting(frame):
-        answer = collect(frame)
+    def collecting(engine, frame):
+        answer = collect(engine, frame)
         shapes.append(answer.shape)
         return answer
 
-    monkeypatch.setattr(lazy, "_collect", collecting)
+    monkeypatch.setattr(Engine, "collect", collecting)
     monkeypatch.setattr(engines, "_ask_partitions", lambda *asked: (partitions.append(1), ask_partitions(*asked))[1])
     quiet(LipschitzScaler(method, random_state=0).fit, lazily(engine, table().head(60)))
     assert len(shapes) + len(partitions) <= 3
@@ -246,8 +246,13 @@ def plan(frame: Any) -> str:
 )
 def test_each_query_scans_the_table_once(engine, scan, lazily, monkeypatch):
     plans = []
-    collect = lazy._collect
-    monkeypatch.setattr(lazy, "_collect", lambda frame: (plans.append(plan(nw.to_native(frame))), collect(frame))[1])
+    collect = Engine.collect
+
+    def collecting(engine, frame):
+        plans.append(plan(nw.to_native(frame)))
+        return collect(engine, frame)
+
+    monkeypatch.setattr(Engine, "collect", collecting)
     quiet(LipschitzScaler("lip-gamma").fit, lazily(engine, table()))
     assert len(plans) == 3
     assert [text.count(scan) for text in plans] == [1, 1, 1]
@@ -580,3 +585,64 @@ def read_or_die(start: int, path: str, marker: str) -> pd.DataFrame:
         Path(marker).touch()
         os.kill(os.getpid(), signal.SIGKILL)
     return pd.read_parquet(path).iloc[start : start + 100]
+
+
+# --- an engine of one's own ---
+
+
+class Wrapped:
+    """A frame of an engine that Narwhals does not know: it holds one of Polars."""
+
+    def __init__(self, frame: pl.LazyFrame) -> None:
+        self.frame = frame
+
+
+@pytest.fixture
+def toy_engine(monkeypatch: pytest.MonkeyPatch) -> type[Engine]:
+    """One class, which registers itself, and no other change."""
+    monkeypatch.setattr(base, "ENGINES", dict(base.ENGINES))
+
+    class Toy(Engine):
+        name = "toy"
+
+        @classmethod
+        def recognizes(cls, native: Any) -> bool:
+            return isinstance(native, Wrapped)
+
+        def labels(self, native: Any) -> list[Any]:
+            return native.frame.collect_schema().names()
+
+        def view(self, native: Any) -> nw.LazyFrame[Any]:
+            return nw.from_native(native.frame)
+
+        def unwrap(self, frame: nw.LazyFrame[Any]) -> Any:
+            return Wrapped(nw.to_native(frame))
+
+    return Toy
+
+
+@pytest.mark.usefixtures("toy_engine")
+@pytest.mark.parametrize("method", ["lip-gamma", "iqr-none"])
+def test_a_new_engine_is_one_class(method, fitted, lazily):
+    """Fit and transform run on it with the defaults of `Engine`, and the answers are those of pandas."""
+    wrapped, expected = Wrapped(lazily("polars", table())), fitted("pandas", method)
+    got = quiet(LipschitzScaler(method, random_state=0).fit, wrapped)
+    assert got.schema_ == expected.schema_
+    np.testing.assert_allclose(got.summary_["scale"], expected.summary_["scale"], rtol=1e-9)
+    scaled = got.transform(wrapped, key="id")
+    assert isinstance(scaled, Wrapped)
+    assert_same_features(scaled.frame, expected.transform(table(), key="id"))
+
+
+def test_a_frame_that_no_engine_recognizes_is_no_lazy_frame():
+    assert base.open_lazy(Wrapped(pl.LazyFrame({"x": [1.0]}))) is None
+
+
+def test_an_engine_that_leaves_out_what_it_must_say_cannot_be_used(monkeypatch):
+    monkeypatch.setattr(base, "ENGINES", dict(base.ENGINES))
+
+    class Unfinished(Engine):
+        name = "unfinished"
+
+    with pytest.raises(TypeError, match="recognizes"):
+        base.ENGINES["unfinished"]()

@@ -12,9 +12,10 @@ import polars as pl
 import pytest
 
 from evenly import LipschitzScaler, MissingExtraError, TableError, scale_files
+from evenly.engines import dask as dask_engine
 from evenly.engines import files as scaled_files
-from evenly.io import sources
-from evenly.io.sources import find_files
+from evenly.engines import get_file_engine
+from evenly.io import find_files
 
 pytest.importorskip("pyarrow")
 pytest.importorskip("duckdb")
@@ -257,11 +258,12 @@ def test_rows_keep_their_order_on_all_cores(engine, tmp_path):
 
 def test_dask_reads_row_groups_in_pieces_of_limited_size_and_every_row_once(tmp_path, monkeypatch):
     dd = pytest.importorskip("dask.dataframe")
-    monkeypatch.setattr(sources, "PIECE_CELLS", 50)
+    monkeypatch.setattr(dask_engine, "PARTITION_CELLS", 50)
     frame = pl.DataFrame({"n": range(100), "x": [k / 2 for k in range(100)]})
     frame.write_parquet(tmp_path / "a.parquet", row_group_size=10)
-    with sources.start_engine("dask") as engine:
-        read = engine.read([tmp_path / "a.parquet"])
+    engine = get_file_engine("dask")
+    with engine.connect() as connection:
+        read = engine.read(connection, [tmp_path / "a.parquet"])
         assert isinstance(read, dd.DataFrame)
         assert [len(part) for part in read.partitions] == [20] * 5  # two row groups of 20 cells each, not three
         assert read.compute()["n"].tolist() == list(range(100))

@@ -13,17 +13,14 @@ from typing import Any, Protocol
 import narwhals as nw
 import numpy as np
 
-from evenly._support import TableError, require
+from evenly._support import TableError
+from evenly.engines.base import Engine, EngineTable
 from evenly.engines.queries import present
 from evenly.likelihoods import Likelihood
 from evenly.scaling import OFFSET, Feature, FittedScale, check_key, finite, noise_steps, prepare
-from evenly.tables import SPACED_NUMBER, Column, LazyColumn, LazyTable, read_number, select
+from evenly.tables import SPACED_NUMBER, Column, LazyColumn, read_number, select
 
 INF = float("inf")
-HALVING = ("duckdb", "polars")
-"""Engines that find a class by comparisons."""
-MOST_BRANCHES = 32
-"""Polars makes all comparisons for every cell: beyond so many, a lookup in each batch is faster."""
 
 
 class Fitted(Protocol):
@@ -40,13 +37,18 @@ class Fitted(Protocol):
 
 
 def scale_lazily(
-    table: LazyTable, columns: Sequence[LazyColumn], fitted: Sequence[Fitted], names: Sequence[str], seed: int, key: Any
+    table: EngineTable,
+    columns: Sequence[LazyColumn],
+    fitted: Sequence[Fitted],
+    names: Sequence[str],
+    seed: int,
+    key: Any,
 ) -> Any:
     """Return a lazy frame of the scaled features, of the same engine.
 
     Parameters
     ----------
-    table : LazyTable
+    table : EngineTable
         From `open_lazy`.
     columns, fitted : sequences
         The columns to scale, in the fitted order, and what was fitted of each.
@@ -59,18 +61,23 @@ def scale_lazily(
     """
     noisy = [one for each in fitted for one in each.features if one.trick == "gamma"]
     pairs = {f"x{j}": pair for j, pair in enumerate(zip(fitted, columns, strict=True))}
-    late = {name: (each.column, cells) for name, (each, cells) in pairs.items() if _is_late(table, each)}
+    engine = table.engine
+    late = {name: pair for name, pair in pairs.items() if _is_late(engine, pair[0])}
     cells = [
-        (code(each.column, cells, table.engine) if each.features and name not in late else nw.col(cells.name)).alias(
-            name
-        )
+        (
+            code(each.column, cells, comparing=engine.compares_classes)
+            if each.features and name not in late
+            else nw.col(cells.name)
+        ).alias(name)
         for name, (each, cells) in pairs.items()
     ]
     # Expressions name what they are of many times: cells, keys and noise are made one after the other, under names
     # of their own, so that no engine takes the whole expression as often.
     noise = [f"n{place}" for place in range(len(noisy))]
     frame = table.frame.select(*cells, *(_key(table, key).alias(name) for name in noise[:1]))
-    frame = _code_batches(frame, late) if late else frame
+    if late:
+        coded = {name: code(each.column, replace(cells, name=name)) for name, (each, cells) in late.items()}
+        frame = engine.map_batches(frame, coded)
     for turn, steps in enumerate(zip(*(noise_steps(seed, one) for one in noisy), strict=True)):
         sources = noise if turn else noise[:1] * len(noise)
         made = zip(steps, sources, noise, strict=True)
@@ -83,33 +90,16 @@ def scale_lazily(
         for one, fit in zip(each.features, each.fits, strict=True):
             drawn = nw.col(next(left)) if one.trick == "gamma" else None
             scaled.append(_scale(one, each.column, nw.col(f"x{j}"), fit.scale, drawn))
-    return nw.to_native(frame.select(*(each.alias(name) for each, name in zip(scaled, names, strict=True))))
+    return engine.unwrap(frame.select(*(each.alias(name) for each, name in zip(scaled, names, strict=True))))
 
 
-def _is_late(table: LazyTable, fitted: Fitted) -> bool:
-    """Whether a column is coded after the others are."""
-    many = fitted.column.has_classes and len(fitted.column.classes or ()) > MOST_BRANCHES
-    return table.engine == "polars" and many and bool(fitted.features)
+def _is_late(engine: Engine, fitted: Fitted) -> bool:
+    """Whether a column is coded after the others are, batch by batch."""
+    many = engine.most_compared is not None and len(fitted.column.classes or ()) > engine.most_compared
+    return many and fitted.column.has_classes and bool(fitted.features)
 
 
-def _code_batches(frame: nw.LazyFrame[Any], late: dict[str, tuple[Column, LazyColumn]]) -> nw.LazyFrame[Any]:
-    """Code columns of many classes batch by batch: Polars' lookup of classes would hold them in memory."""
-    pl = require("polars", "tool")
-
-    def coded(name: str, column: Column, cells: LazyColumn) -> Any:
-        expression = code(column, replace(cells, name=name), "")
-        return pl.col(name).map_batches(
-            lambda batch: nw.to_native(nw.from_native(batch.to_frame(name)).select(expression.alias(name))[name]),
-            return_dtype=pl.Float64,
-            is_elementwise=True,
-        )
-
-    made = [coded(name, column, cells) for name, (column, cells) in late.items()]
-    coded_frame: nw.LazyFrame[Any] = nw.from_native(nw.to_native(frame).with_columns(*made))
-    return coded_frame
-
-
-def _key(table: LazyTable, key: Any) -> nw.Expr:
+def _key(table: EngineTable, key: Any) -> nw.Expr:
     if key is None:
         raise TableError(
             "a lazy frame, which has no row numbers,",
@@ -147,14 +137,16 @@ def _inside(family: Likelihood, values: nw.Expr) -> nw.Expr | None:
     return nw.all_horizontal(*conditions, ignore_nulls=False) if conditions else None
 
 
-def code(column: Column, cells: LazyColumn, engine: str) -> nw.Expr:
-    """Return the values of a column, or the codes of its classes, as `encode` does; null where missing or unknown."""
+def code(column: Column, cells: LazyColumn, *, comparing: bool = False) -> nw.Expr:
+    """Return the values of a column, or the codes of its classes, as `encode` does; null where missing or unknown.
+
+    Classes are found by comparisons where an engine handles those better than a lookup in a list.
+    """
     raw = present(cells, column.missing)
 
     def replaced(cells: nw.Expr, codes: dict[Any, float]) -> nw.Expr:
         known = {value: k for value, k in codes.items() if value is not None}
-        # DuckDB makes a join of a list of classes, which loses the order of rows; Polars holds the column in memory.
-        return _find(cells, sorted(known.items())) if known and engine in HALVING else _replace(cells, known)
+        return _find(cells, sorted(known.items())) if known and comparing else _replace(cells, known)
 
     if not column.has_classes:
         return _spelled(raw) if cells.storage == "text" else finite(raw)

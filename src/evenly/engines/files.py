@@ -4,32 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from evenly._support import TableError, replacing, replacing_folder, require
-from evenly.io import (
-    EXTENSIONS,
-    Engine,
-    arrow_settings,
-    check_alike,
-    check_writable,
-    clear,
-    count_rows,
-    find_files,
-    part_name,
-    start_engine,
-)
+from evenly.engines.base import FileEngine, arrow_settings, get_file_engine, part_name
+from evenly.io import EXTENSIONS, check_alike, check_writable, clear, count_rows, find_files
 from evenly.scaling import LipschitzScaler, check_key, get_method
 
 PART_BYTES = 256 << 20
 """A part of the output is made of files of at least this size together: an engine reads several files at a time."""
 BATCH_CELLS = 1 << 22
 """Cells of a batch in memory, and of a row group: 32 MiB."""
-ORDERED = ("polars", "duckdb")
-"""The engines that write one file, with the rows in the order of the files that they read."""
 MOST_ROWS = 1 << 17
 """Of a row group, as DuckDB has them."""
+SOUND = "expected whole Parquet files, and room to write"
 
 
 def scale_files(
@@ -72,41 +62,81 @@ def scale_files(
     ...     pl.read_parquet(f"{folder}/out").equals(scaler.transform(table))
     True
     """
-    files = find_files(source)
-    started = start_engine(engine)
-    target = Path(out)
-    folder = _check_target(out, engine, files)
-    _check_key(scaler, engine, key, check_alike(files))
+    files, chosen = find_files(source), get_file_engine(engine)
+    folder = _check_target(out, chosen, files)
+    _check_key(scaler, chosen, key, check_alike(files))
     if not count_rows(files):
         raise TableError(f"{source} with 0 rows", "expected at least 1 row")
-    unclear = f"{source}, read by {engine}", "expected whole Parquet files, and room to write"
-    with started as ready, clear(*unclear, ready.damage):
+    job = _Job(scaler, chosen, files, key)
+    with chosen.connect() as job.connection, clear(f"{source}, read by {engine}", SOUND, chosen.errors()):
         if not _is_fitted(scaler):
-            scaler.fit(ready.read(files))
-        batches = key is None and engine in ORDERED and _draws_noise(scaler)
-        rows = max(min(BATCH_CELLS // len(scaler.get_feature_names_out()), MOST_ROWS), 1)
-        if not folder:
-            with replacing(target) as temporary:
-                _write(scaler, ready, [files], [temporary], rows, key, batches=batches)
-        elif engine in ORDERED:
-            groups = _groups(files)
-            with replacing_folder(target) as temporary:
-                parts = [temporary / part_name(place) for place in range(len(groups))]
-                _write(scaler, ready, groups, parts, rows, key, batches=batches)
-        else:
-            with replacing_folder(target) as temporary:
-                ready.write(scaler.transform(ready.read(files), key=key), temporary, rows)
+            scaler.fit(chosen.read(job.connection, files))
+        job.write(Path(out), folder=folder)
     return scaler
 
 
-def _check_target(out: str | Path, engine: str, files: Sequence[Path]) -> bool:
+@dataclass
+class _Job:
+    """Files to scale, and what scales them."""
+
+    scaler: LipschitzScaler
+    engine: FileEngine
+    files: Sequence[Path]
+    key: str | None
+    connection: Any = None
+
+    def write(self, target: Path, *, folder: bool) -> None:
+        """Write all files, to one file or to the parts of a folder."""
+        if not folder:
+            with replacing(target) as temporary:
+                self._write_groups([self.files], [temporary])
+            return
+        with replacing_folder(target) as temporary:
+            if self.engine.keeps_order:
+                groups = _groups(self.files)
+                self._write_groups(groups, [temporary / part_name(place) for place in range(len(groups))])
+            else:
+                self._write_lazily(self.files, temporary)
+
+    def _write_groups(self, groups: Sequence[Sequence[Path]], parts: Sequence[Path]) -> None:
+        """Write each group of files to its part."""
+        pairs = zip(groups, parts, strict=True)
+        if self.key is not None or not _draws_noise(self.scaler):
+            for files, part in pairs:
+                self._write_lazily(files, part)
+            return
+        start = 0
+        with clear("a file", SOUND, _arrow_errors()):
+            for files, part in pairs:
+                start += self._write_batches(files, part, start)
+
+    def _write_lazily(self, files: Sequence[Path], target: Path) -> None:
+        frame = self.engine.read(self.connection, files)
+        self.engine.write(self.scaler.transform(frame, key=self.key), target, self._rows)
+
+    def _write_batches(self, files: Sequence[Path], part: Path, start: int) -> int:
+        """Scale files batch by batch in memory, with noise by row position; returns the number of rows."""
+        n_rows = 0
+        with _writing(part) as write:
+            for scaled in self.scaler.transform_parts(_read_batches(files, self._rows), start=start):
+                write(scaled.to_arrow())
+                n_rows += scaled.height
+        return n_rows
+
+    @property
+    def _rows(self) -> int:
+        """Rows of a batch, and of a row group."""
+        return max(min(BATCH_CELLS // len(self.scaler.get_feature_names_out()), MOST_ROWS), 1)
+
+
+def _check_target(out: str | Path, engine: FileEngine, files: Sequence[Path]) -> bool:
     """Whether the target is a folder; refuses, before any work, what cannot be written."""
     path = Path(out)
     folder = str(out).endswith("/") or path.is_dir() or not path.suffix
     if str(out) == "-" or (not folder and not path.name.lower().endswith(EXTENSIONS)):
         raise TableError(f"the target {str(out)!r}", "an engine expects a folder, or a file that ends in .parquet")
-    if not folder and engine not in ORDERED:
-        raise TableError(f"the file {str(out)!r}", f"{engine} writes a folder of files", f"name one: {path.stem}/")
+    if not folder and not engine.keeps_order:
+        raise TableError(f"the file {str(out)!r}", f"{engine.name} writes a folder of files", f"name one: {path.stem}/")
     if not folder and path.resolve() in [file.resolve() for file in files]:
         raise TableError(f"the file {str(out)!r}", "expected none of those that are read", "name another")
     if folder and path.exists() and not path.is_dir():
@@ -121,15 +151,15 @@ def _check_target(out: str | Path, engine: str, files: Sequence[Path]) -> bool:
     return folder
 
 
-def _check_key(scaler: LipschitzScaler, engine: str, key: str | None, columns: Mapping[str, Any]) -> None:
+def _check_key(scaler: LipschitzScaler, engine: FileEngine, key: str | None, columns: Mapping[str, Any]) -> None:
     """Refuse, before any work, a key that is none, or that there is none."""
     if key is not None:
         if key not in columns:
             raise TableError("no such column", f"expected the key to be one of {list(columns)}", column=key)
         check_key(key, "integer" if columns[key].is_integer() else str(columns[key]))
-    elif engine not in ORDERED and _draws_noise(scaler):
+    elif not engine.keeps_order and _draws_noise(scaler):
         raise TableError(
-            f"no key, and {engine}, which keeps no order of rows,",
+            f"no key, and {engine.name}, which keeps no order of rows,",
             "the noise of the Gamma trick expects one to go by",
             "name a column of whole numbers that tells rows apart (key, --key), or choose a method without noise, such "
             "as lip-bern, or polars or duckdb",
@@ -156,37 +186,6 @@ def _groups(files: Sequence[Path]) -> list[list[Path]]:
         groups[-1].append(file)
         size += file.stat().st_size
     return groups
-
-
-def _write(
-    scaler: LipschitzScaler,
-    engine: Engine,
-    groups: Sequence[Sequence[Path]],
-    parts: Sequence[Path],
-    rows: int,
-    key: str | None,
-    *,
-    batches: bool,
-) -> None:
-    """Write each group of files to its part."""
-    if not batches:
-        for files, part in zip(groups, parts, strict=True):
-            engine.write(scaler.transform(engine.read(files), key=key), part, rows)
-        return
-    start = 0
-    with clear("a file", "expected whole Parquet files, and room to write", _arrow_damage()):
-        for files, part in zip(groups, parts, strict=True):
-            start += _write_batches(scaler, files, part, rows, start)
-
-
-def _write_batches(scaler: LipschitzScaler, files: Sequence[Path], part: Path, rows: int, start: int) -> int:
-    """Scale files batch by batch in memory, with noise by the position of a row; returns how many rows there were."""
-    n_rows = 0
-    with _writing(part) as write:
-        for scaled in scaler.transform_parts(_read_batches(files, rows), start=start):
-            write(scaled.to_arrow())
-            n_rows += scaled.height
-    return n_rows
 
 
 def _read_batches(files: Sequence[Path], rows: int) -> Iterator[Any]:
@@ -218,5 +217,5 @@ def _writing(part: Path) -> Iterator[Callable[[Any], None]]:
             writer.close()
 
 
-def _arrow_damage() -> tuple[type[BaseException], ...]:
+def _arrow_errors() -> tuple[type[BaseException], ...]:
     return (OSError, require("pyarrow", "engines").ArrowException)

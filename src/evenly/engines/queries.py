@@ -9,13 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import accumulate, chain, pairwise
 from typing import Any, NamedTuple
 
 import narwhals as nw
 import numpy as np
 
-from evenly._support import TableError, require
+from evenly._support import TableError
+from evenly.engines.base import EngineTable
 from evenly.likelihoods import Likelihood
 from evenly.scaling import (
     ColumnStatistics,
@@ -30,7 +32,6 @@ from evenly.scaling import (
     read_measures,
 )
 from evenly.tables import (
-    COUNTS_LATE,
     DATE,
     MISSING_MARKERS,
     MOST_SPAN,
@@ -40,13 +41,10 @@ from evenly.tables import (
     Facts,
     Floats,
     LazyColumn,
-    LazyTable,
     Rule,
     Texts,
-    ask,
     between,
     check_values,
-    count_cells,
     encode_growing,
     is_wordy,
     look,
@@ -230,13 +228,13 @@ class _Known(NamedTuple):
 
 
 def measure_lazily(
-    table: LazyTable, rules: Sequence[Rule], family: Callable[[Column], Likelihood], *, quartiles: bool
+    table: EngineTable, rules: Sequence[Rule], family: Callable[[Column], Likelihood], *, quartiles: bool
 ) -> list[Measured]:
     """Infer the schema of a lazy frame and take its statistics, in at most three passes over the data.
 
     Parameters
     ----------
-    table : LazyTable
+    table : EngineTable
         From `open_lazy`.
     rules : sequence of Rule
         What is declared of each column.
@@ -274,12 +272,12 @@ def measure_lazily(
     return [Measured(decided[j][0], decided[j][1] is not None, statistics[j]) for j in range(len(rules))]
 
 
-def _first_pass(table: LazyTable, rules: Sequence[Rule]) -> list[_Seen]:
+def _first_pass(table: EngineTable, rules: Sequence[Rule]) -> list[_Seen]:
     places = range(len(rules))
     cells = [*chain(*map(_cells, places, table.columns, rules))]
-    late = table.engine in COUNTS_LATE
+    late = table.engine.counts_late
     questions = [_questions(j, table.columns[j], rules[j], late) for j in places]
-    n_rows, *answers = ask(table, cells, [nw.len(), *chain(*questions)])
+    n_rows, *answers = table.ask(cells, [nw.len(), *chain(*questions)])
     if int(n_rows) == 0:
         raise TableError("0 rows (n_samples=0)", "expected at least 1 row", "is the file empty?")
     parts = _cut(answers, [len(part) for part in questions])
@@ -295,7 +293,7 @@ def _cut(answers: Sequence[Any], lengths: Sequence[int]) -> list[Sequence[Any]]:
 
 
 def _second_pass(
-    table: LazyTable, rules: Sequence[Rule], first: list[_Seen], family: Callable[[Column], Likelihood]
+    table: EngineTable, rules: Sequence[Rule], first: list[_Seen], family: Callable[[Column], Likelihood]
 ) -> list[_Known]:
     """Count cells; where they turn out to be too many to list, that is added to what was seen first."""
     listed = [j for j, seen in enumerate(first) if _lists(table.columns[j], rules[j], seen, family)]
@@ -308,11 +306,9 @@ def _second_pass(
         and not rules[j].settled
         and may_be_identifier(rules[j].name, facts)
     ]
-    wanted = {j: present(table.columns[j], rules[j].missing) for j in (*listed, *doubtful)}
-    most = [_most(first[j], rules[j]) for j in listed]
-    answers = count_cells(table, [wanted[j] for j in listed], [wanted[j] for j in doubtful], most)
+    limits = {j: _most(first[j], rules[j]) for j in listed} | dict.fromkeys(doubtful, 0)
     known = [_Known(column, seen.facts) for column, seen in zip(table.columns, first, strict=True)]
-    for j, answer in zip((*listed, *doubtful), answers, strict=True):
+    for j, answer in _count(table, rules, limits).items():
         cells, facts, _ = known[j]
         if j in doubtful:
             assert facts.asked is not None
@@ -327,6 +323,15 @@ def _second_pass(
         counts = np.array([answer[value] for value in values], np.float64)
         known[j] = _Known(cells, look(cells, rules[j].missing, counts), counts)
     return known
+
+
+def _count(table: EngineTable, rules: Sequence[Rule], limits: dict[int, int]) -> dict[int, Any]:
+    """Count the distinct cells of columns, by their places; of those of limit 0, only how many there are."""
+    if not limits:
+        return {}
+    wanted = (present(table.columns[j], rules[j].missing).alias(str(j)) for j in limits)
+    answers = table.engine.count_cells(table.frame.select(*wanted), {str(j): limit for j, limit in limits.items()})
+    return {j: answers[str(j)] for j in limits}
 
 
 def _measure(
@@ -357,17 +362,17 @@ def _measure(
 
 
 def _third_pass(
-    table: LazyTable, texts: Sequence[LazyColumn], requests: Sequence[Request], quartiles: bool
+    table: EngineTable, texts: Sequence[LazyColumn], requests: Sequence[Request], quartiles: bool
 ) -> tuple[list[Sequence[Any]], list[ColumnStatistics]]:
     """Ask for the statistics, and what tells long texts apart."""
     if not texts and not requests:
         return [], []
-    if table.engine == "dask" and quartiles and requests:
+    if not table.engine.exact_quantiles and quartiles and requests:
         return _ask_partitions(table, texts, requests)
     questions = [_text_questions(text) for text in texts]
     lengths = [len(group) for group in questions]
     cells = [*map(_long_cells, texts), *prepared_cells(requests)]
-    answers = ask(table, cells, [*chain(*questions), *measure_expressions(requests, quartiles)])
+    answers = table.ask(cells, [*chain(*questions), *measure_expressions(requests, quartiles)])
     return _cut(answers[: sum(lengths)], lengths), read_measures(requests, answers[sum(lengths) :], quartiles)
 
 
@@ -375,12 +380,10 @@ def _third_pass(
 
 
 def _ask_partitions(
-    table: LazyTable, texts: Sequence[LazyColumn], requests: Sequence[Request]
+    table: EngineTable, texts: Sequence[LazyColumn], requests: Sequence[Request]
 ) -> tuple[list[Sequence[Any]], list[ColumnStatistics]]:
     """Ask each partition for its statistics and some of its ordered values, and merge what they say."""
-    dask = require("dask", "engines")
-    work = dask.delayed(_measure_partition)
-    parts = dask.compute(*(work(part, texts, requests) for part in nw.to_native(table.frame).to_delayed()))
+    parts = table.engine.map_partitions(table.frame, partial(_measure_partition, texts=texts, requests=requests))
     merged = []
     for place, (_, _, family, _, _) in enumerate(requests):
         answers = [measured[place] for _, measured in parts]

@@ -27,6 +27,7 @@ from evenly._support import (
     write_tensors,
 )
 from evenly._version import __version__
+from evenly.engines import open_lazy
 from evenly.imputation.callbacks import Callback, ProgressBar
 from evenly.imputation.columns import BinnedColumn
 from evenly.imputation.ensemble import Ensemble
@@ -40,7 +41,7 @@ from evenly.io import open_parquet, write_parts
 from evenly.likelihoods import Likelihood
 from evenly.models import SPECS, ModelSpec
 from evenly.scaling import LipschitzScaler, left_out, plain_settings
-from evenly.tables import Floats, Schema, Value, open_lazy, select
+from evenly.tables import Floats, Schema, Value, select
 
 ESTIMATES = ("mean", "median", "mode")
 

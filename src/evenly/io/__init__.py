@@ -7,23 +7,19 @@ from evenly.io.formats import check_writable, read_table, write_parts, write_tab
 from evenly.io.parquet import Parquet, Piece, is_dataset, open_parquet
 from evenly.io.sources import (
     EXTENSIONS,
-    Engine,
-    arrow_settings,
     check_alike,
     clear,
     count_rows,
     find_files,
     is_many,
-    part_name,
-    start_engine,
+    polars_errors,
+    scan,
 )
 
 __all__ = [
     "EXTENSIONS",
-    "Engine",
     "Parquet",
     "Piece",
-    "arrow_settings",
     "check_alike",
     "check_writable",
     "clear",
@@ -32,9 +28,9 @@ __all__ = [
     "is_dataset",
     "is_many",
     "open_parquet",
-    "part_name",
+    "polars_errors",
     "read_table",
-    "start_engine",
+    "scan",
     "write_parts",
     "write_table",
 ]

@@ -13,6 +13,9 @@ from evenly.tables import Column, LazyColumn, LazyTable, Rule
 class LazyScaling(Protocol):
     """What a scaler asks of the engines."""
 
+    def open_lazy(self, table: Any) -> LazyTable | None:
+        """View a lazy frame as columns; None if the table is not one."""
+
     def measure_lazily(
         self, table: LazyTable, rules: Sequence[Rule], family: Callable[[Column], Likelihood], *, quartiles: bool
     ) -> Sequence[Any]:
@@ -33,4 +36,9 @@ class LazyScaling(Protocol):
 def lazy_scaling() -> LazyScaling:
     """Import `evenly.engines`, once a lazy frame is given."""
     engines: Any = import_module("evenly.engines")
-    return engines  # type: ignore[no-any-return]  # a module with these functions
+    return engines  # type: ignore[no-any-return]  # a module that has these functions
+
+
+def open_lazy(table: Any) -> LazyTable | None:
+    """View a lazy frame of any engine as columns; None if the table is not one."""
+    return lazy_scaling().open_lazy(table)

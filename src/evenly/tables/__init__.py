@@ -22,6 +22,7 @@ from evenly.tables.frames import (
     as_column,
     blocks,
     build_table,
+    dtype_storage,
     fill_cells,
     map_columns,
     open_table,
@@ -31,7 +32,7 @@ from evenly.tables.frames import (
 )
 from evenly.tables.inspection import inspect_table
 from evenly.tables.kinds import is_wordy, may_be_identifier
-from evenly.tables.lazy import COUNTS_LATE, LazyColumn, LazyTable, ask, count_cells, open_lazy
+from evenly.tables.lazy import LazyColumn, LazyTable
 from evenly.tables.patterns import DATE, NUMBER, SPACED_NUMBER
 from evenly.tables.profile import (
     MISSING_MARKERS,
@@ -62,7 +63,6 @@ from evenly.tables.schema import (
 __all__ = [
     "BLOCK",
     "CLASS_KINDS",
-    "COUNTS_LATE",
     "DATE",
     "MISSING_MARKERS",
     "MOST_SPAN",
@@ -83,7 +83,6 @@ __all__ = [
     "Texts",
     "Value",
     "as_column",
-    "ask",
     "between",
     "blocks",
     "build_table",
@@ -93,8 +92,8 @@ __all__ = [
     "coded",
     "column_likelihood",
     "complete",
-    "count_cells",
     "decode",
+    "dtype_storage",
     "encode",
     "encode_counts",
     "encode_growing",
@@ -107,7 +106,6 @@ __all__ = [
     "make_rules",
     "map_columns",
     "may_be_identifier",
-    "open_lazy",
     "open_table",
     "pick",
     "read_number",

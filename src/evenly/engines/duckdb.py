@@ -1,0 +1,68 @@
+"""DuckDB: relations, in a memory of limited size."""
+
+from __future__ import annotations
+
+import glob
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import narwhals as nw
+from narwhals.dependencies import is_duckdb_relation
+
+from evenly._support import require
+from evenly.engines.base import COMPRESSION, FileEngine
+
+MEMORY = "512MB"
+"""What DuckDB may hold, beside what it reads and writes: more goes to a temporary folder."""
+REWRITE = "distinct_aggregate_rewrite"
+"""An optimizer of DuckDB that holds a table in memory to count the distinct cells of a column beside its mean."""
+
+
+class DuckDB(FileEngine):
+    """Relations of DuckDB."""
+
+    name = "duckdb"
+    compares_classes = True  # of a list of classes DuckDB makes a join, which loses the order of rows
+    keeps_order = True
+
+    @classmethod
+    def recognizes(cls, native: Any) -> bool:
+        """Say whether an object is a `duckdb.DuckDBPyRelation`."""
+        return is_duckdb_relation(native)
+
+    def count_cells(self, frame: nw.LazyFrame[Any], limits: Mapping[str, int]) -> dict[str, Any]:
+        """Count cells by a histogram of each column: the table is read once."""
+        answers = [
+            f'histogram("{name}") as "{name}"' if limit else f'count(distinct "{name}") as "{name}"'
+            for name, limit in limits.items()
+        ]
+        (row,) = self.collect(nw.from_native(nw.to_native(frame).aggregate(", ".join(answers)))).rows()
+        return {name: dict(answer or ()) if limits[name] else answer for name, answer in zip(limits, row, strict=True)}
+
+    @contextmanager
+    def connect(self) -> Iterator[Any]:
+        """Open a database of its own, in memory."""
+        duckdb = require("duckdb", "engines")
+        settings = {"memory_limit": MEMORY}
+        with tempfile.TemporaryDirectory() as spilled, duckdb.connect(config=settings) as connection:
+            connection.execute("set enable_progress_bar = false")
+            connection.execute("set temp_directory = $folder", {"folder": spilled})
+            known = connection.execute("select name from duckdb_optimizers()").fetchall()
+            if (REWRITE,) in known:
+                connection.execute(f"set disabled_optimizers = '{REWRITE}'")
+            yield connection
+
+    def errors(self) -> tuple[type[BaseException], ...]:
+        """Return what DuckDB raises of files."""
+        return (OSError, require("duckdb", "engines").Error)
+
+    def read(self, connection: Any, files: Sequence[Path]) -> Any:
+        """Return files as one relation; nothing in their names is a pattern or a column."""
+        return connection.read_parquet([glob.escape(str(file)) for file in files], hive_partitioning=False)
+
+    def write(self, frame: Any, path: Path, rows: int) -> None:
+        """Write one file, in the order of the rows."""
+        frame.write_parquet(str(path), row_group_size=rows, compression=COMPRESSION)

@@ -1,0 +1,59 @@
+"""Spark, in the active session if there is one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from narwhals.dependencies import is_pyspark_connect_dataframe, is_pyspark_dataframe
+
+from evenly._support import require
+from evenly.engines.base import FileEngine
+from evenly.io import clear
+
+SETTINGS = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false", "spark.log.level": "OFF"}
+"""Of a session that is started here."""
+
+
+class Spark(FileEngine):
+    """Dataframes of PySpark, classic or by Spark Connect."""
+
+    name = "spark"
+
+    @classmethod
+    def recognizes(cls, native: Any) -> bool:
+        """Say whether an object is a dataframe of PySpark."""
+        return is_pyspark_dataframe(native) or is_pyspark_connect_dataframe(native)
+
+    @contextmanager
+    def connect(self) -> Iterator[Any]:
+        """Give the active session, or start one that stops in the end."""
+        sql = require("pyspark.sql", "spark")
+        active = session = sql.SparkSession.getActiveSession()
+        if session is None:
+            with clear("Spark", "expected Java 17 or newer", self.errors()):
+                session = sql.SparkSession.builder.config(map=SETTINGS).getOrCreate()
+        try:
+            yield session
+        finally:
+            if active is None:
+                session.stop()
+
+    def errors(self) -> tuple[type[BaseException], ...]:
+        """Return what Spark, and the bridge to its JVM, raise of files."""
+        errors, java = require("pyspark.errors", "spark"), require("py4j.protocol", "spark")
+        return (OSError, errors.PySparkException, java.Py4JError)
+
+    def read(self, connection: Any, files: Sequence[Path]) -> Any:
+        """Return files as one dataframe; nothing in their names is a pattern."""
+        names = (re.sub(r"([\\*?\[\]{}])", r"\\\1", str(file.absolute())) for file in files)
+        return connection.read.parquet(*names)
+
+    def write(self, frame: Any, path: Path, rows: int) -> None:
+        """Write a folder with one file for each partition."""
+        frame.write.mode("overwrite").parquet(str(path.absolute()))
+        for aside in path.glob("[._]*"):  # checksums and a mark of success, which other readers take for parts
+            aside.unlink()
