@@ -22,7 +22,7 @@ import numpy as np
 import pandas as pd
 from peers import codes_of
 
-from evenly import Imputer, Schema
+from evenly import Imputer, Schema, Training
 from evenly.metrics import baseline_errors, column_errors, ratio_to_baseline
 from evenly.paper.datasets import hidden_mask, load_dataset, schema
 from evenly.scaling.methods import Std
@@ -46,14 +46,13 @@ def run(dataset: str, method: str, folder: str | None) -> dict[str, Any]:
     values = codes_of(data, columns)
     table = pd.DataFrame(np.where(hidden, np.nan, values), columns=data.columns)
     begun = time.perf_counter()
-    with warnings.catch_warnings(), patch("evenly.imputation.ensemble.MOST_FEATURES", 0):
+    with warnings.catch_warnings(), patch("evenly.imputation.gaussian.MOST_FEATURES", 0):
         warnings.simplefilter("ignore")
         imputer = Imputer(
             "masked",
             method,
             schema=Schema(columns=columns),
-            epochs=EPOCHS[dataset],
-            n_networks=1,
+            training=Training(epochs=EPOCHS[dataset], n_networks=1),
             random_state=0,
         ).fit(table)
         predicted = imputer.predict_cells(table)

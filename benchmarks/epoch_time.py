@@ -20,10 +20,12 @@ import numpy as np
 import pandas as pd
 
 from evenly import LipschitzScaler
-from evenly.imputation import arrange, describe, lay_out
+from evenly.imputation.columns import describe
+from evenly.imputation.ensemble import Ensemble
 from evenly.models import Data, Layout
-from evenly.models.bbvi import Trained, start, train
+from evenly.models.bbvi import Trained, start
 from evenly.models.factorization import Factorization
+from evenly.models.loop import train
 from evenly.models.mixture import Mixture
 from evenly.models.vae import VAE
 from evenly.tables import open_table
@@ -38,9 +40,9 @@ def load(folder: Path) -> tuple[Layout, Data, int]:
     scaler = LipschitzScaler("lip-gamma", kinds=kinds, random_state=0).fit(table)
     columns = scaler.columns_
     values = [one.encode(cells)[0] for one, cells in zip(columns, open_table(table).columns, strict=True)]
-    parts = [describe(one, own) for one, own in zip(columns, values, strict=True)]
-    layout = lay_out(columns, parts).in_class(len(table))
-    return layout, arrange(layout, columns, parts, values, seed=scaler.seed_), table.shape[1]
+    specs = tuple(describe(one, own) for one, own in zip(columns, values, strict=True))
+    encoded = Ensemble(VAE(), specs, len(table)).encode(values)
+    return encoded.layout, encoded.data(seed=scaler.seed_), table.shape[1]
 
 
 def matrix_products(sizes: list[tuple[int, int]], n_steps: int) -> float:
@@ -100,7 +102,7 @@ def main() -> None:
     for name, model in models.items():
         begun = time.perf_counter()
         there = Data(*map(jnp.asarray, data))
-        state, first = train(model, layout, there, start(model, layout, data, 0, model.learning_rate), epochs=1)
+        state, first = train(model, layout, there, start(model, layout, data, 0, model.spec.learning_rate), epochs=1)
         compiled = time.perf_counter() - begun
         # The answer first: it learns.
         state, history = train(model, layout, there, state, epochs=5)

@@ -37,12 +37,14 @@ def wide_table(n_rows: int) -> pd.DataFrame:
 
 
 def memory(model: str, n_rows: int) -> None:
-    from evenly import Imputer
+    from evenly import Imputer, Training
 
     table = wide_table(n_rows)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     begun = time.perf_counter()
-    imputer = Imputer(model, kinds={f"class_{i}": "categorical" for i in range(2)}, epochs=2, random_state=0).fit(table)
+    imputer = Imputer(
+        model, kinds={f"class_{i}": "categorical" for i in range(2)}, training=Training(epochs=2), random_state=0
+    ).fit(table)
     fitted = time.perf_counter()
     some = table.iloc[:10_000]
     full = imputer.transform(some)
@@ -63,13 +65,13 @@ def memory(model: str, n_rows: int) -> None:
 def speed(folder: Path) -> None:
     from sklearn.impute import SimpleImputer
 
-    from evenly import Imputer
+    from evenly import Imputer, Training
 
     table = pd.read_csv(folder / "adult" / "data.csv").astype(float)
     kinds = pd.read_csv(folder / "adult" / "kinds.csv").set_index("column")["kind"].to_dict()
     rng = np.random.default_rng(0)
     table = table.mask(rng.random(table.shape) < 0.2)
-    imputer = Imputer("vae", kinds=kinds, epochs=2, random_state=0).fit(table)
+    imputer = Imputer("vae", kinds=kinds, training=Training(epochs=2), random_state=0).fit(table)
     rows = table.iloc[rng.integers(0, len(table), 100_000)].reset_index(drop=True)
     imputer.transform(rows.iloc[:10])  # compiles
     begun = time.perf_counter()

@@ -206,7 +206,7 @@ def commit() -> str:
 
 def training(imputer: Any) -> Record:
     """Return how many epochs the first network was trained for, until it stopped, and how many networks there are."""
-    return {"epochs": len(imputer.history_["elbo"]), "networks": len(imputer._networks)}
+    return {"epochs": len(imputer.history_["elbo"]), "networks": len(imputer.ensemble_.networks)}
 
 
 def to_classes(columns: list[Column], predicted: Floats) -> Floats:
@@ -475,17 +475,13 @@ def calibration(columns: list[Column], truth: Floats, hidden: Flags, imputer: An
         if not scored.any():
             continue
         if column.name in imputer.bins_:
-            shares, bins = found[column.name]["probabilities"][scored], imputer.bins_[column.name]
+            shares, bins = found[column.name].parameters["probabilities"][scored], imputer.bins_[column.name]
             away = np.abs(bins.ranks(shares, truth[scored, j], rng) - 0.5)
             covered.append([(away <= 0.5 * level).mean() for level in LEVELS])
             width = bins.quantiles(shares, 0.95) - bins.quantiles(shares, 0.05)
             widths.append(width.mean() / (np.nanmax(truth[:, j]) - np.nanmin(truth[:, j])))
         elif column.has_classes and column.name in found:
-            usual = found[column.name]
-            sure = usual["probabilities"][scored] if "probabilities" in usual else None
-            if sure is None:
-                p = usual["probability"][scored]
-                sure = np.stack([1.0 - p, p], axis=-1)
+            sure = found[column.name].probabilities[scored]
             best, right = sure.max(1), sure.argmax(1) == truth[scored, j]
             place = np.minimum((best * 10).astype(int), 9)
             own = np.array([[(at := place == k).sum(), best[at].sum(), right[at].sum()] for k in range(10)], float)

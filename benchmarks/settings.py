@@ -3,7 +3,7 @@
 Run: python benchmarks/settings.py wine epochs=60 epochs=120,hidden_size=512 model=vae,masked_training=1 [--data DIR]
 [--out FILE].
 Each setting is a line of FILE; what FILE has is not run again. Prints the error as a ratio to the defaults of the same
-run, with and without twins and straight lines.
+run, with and without the neighbour and the Gaussian expert.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import json
 import os
 import time
 import warnings
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ import numpy as np
 import pandas as pd
 from peers import codes_of
 
-from evenly import Imputer, Schema
+from evenly import Imputer, Schema, Training
 from evenly.metrics import column_errors
 from evenly.paper.datasets import hidden_mask, load_dataset, schema
 
@@ -34,26 +35,30 @@ def run(dataset: str, percent: int, setting: str, folder: str | None) -> dict[st
     known = np.where(hidden, np.nan, codes_of(data, columns))
     held = ~np.isnan(known) & (np.random.default_rng(SEED).random(known.shape) < SHARE)
     table = pd.DataFrame(np.where(held, np.nan, known), columns=data.columns)
-    given = {
+    given: dict[str, Any] = {
         name: int(value) if value.isdigit() else value
         for name, value in (one.split("=") for one in setting.split(",") if one != "default")
     }
     begun = time.perf_counter()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        imputer = Imputer(schema=Schema(columns=columns), random_state=0).set_params(**given).fit(table)
+        training = {name: given.pop(name) for name in list(given) if name in Training().get_params()}
+        sizes = {name: given.pop(name) for name in list(given) if name not in Imputer().get_params()}
+        training["sizes"] = sizes or None
+        own = Imputer(schema=Schema(columns=columns), random_state=0, training=Training(**training))
+        imputer = own.set_params(**given).fit(table)
     error = float(column_errors(columns, known, imputer.predict_cells(table), held).mean())
     seconds = time.perf_counter() - begun
-    imputer._memory = None
-    without_twins = float(column_errors(columns, known, imputer.predict_cells(table), held).mean())
-    imputer._joint = None
+    imputer.ensemble_ = replace(imputer.ensemble_, neighbours=None)
+    without_neighbours = float(column_errors(columns, known, imputer.predict_cells(table), held).mean())
+    imputer.ensemble_ = replace(imputer.ensemble_, gaussian=None)
     alone = float(column_errors(columns, known, imputer.predict_cells(table), held).mean())
     return {
         "dataset": dataset,
         "percent": percent,
         "setting": setting,
         "error": error,
-        "without_twins": without_twins,
+        "without_neighbours": without_neighbours,
         "network_alone": alone,
         "epochs": len(imputer.history_["elbo"]),
         "seconds": round(seconds, 1),
@@ -80,8 +85,8 @@ def main() -> None:
     for one in mine:
         print(
             f"{one['dataset']:8} {one['setting']:30} error {one['error']:.5f} ({one['error'] / mine[0]['error']:.3f} x "
-            f"{mine[0]['setting']}; without twins {one['without_twins']:.5f}, network alone "
-            f"{one.get('network_alone', one['without_twins']):.5f}), {one['epochs']} epochs, "
+            f"{mine[0]['setting']}; without twins {one['without_neighbours']:.5f}, network alone "
+            f"{one.get('network_alone', one['without_neighbours']):.5f}), {one['epochs']} epochs, "
             f"{one['seconds']:.0f} s",
             flush=True,
         )

@@ -30,7 +30,12 @@ AIM = 0.7
 TOLERANCE = 1.05
 """Mean errors of two trainings from different orders of rows differ by some per cent."""
 BLOCK = 250_000
-SETTINGS: dict[str, Any] = {"n_networks": 1, "random_state": 0}
+
+
+def make_imputer(epochs: int, **sizes: int) -> Any:
+    from evenly import Imputer, Training
+
+    return Imputer(training=Training(epochs=epochs, n_networks=1, sizes=sizes), random_state=0)
 
 
 def block(n_rows: int, seed: int) -> pl.DataFrame:
@@ -87,27 +92,25 @@ def error(full: pl.DataFrame, table: pl.DataFrame, gappy: pl.DataFrame) -> float
 
 def check(n_rows: int) -> None:
     """Compare the errors of a streamed training with those of one in memory, from the same rows."""
-    from evenly import Imputer
     from evenly.imputation import streaming
     from evenly.io import parquet
 
     parquet.MOST_IN_MEMORY, parquet.SAMPLE, streaming.POOL = 1, n_rows // 4, n_rows // 4
     table = block(n_rows, 0)
     gappy = with_gaps(table, 0)
-    settings = SETTINGS | {"epochs": 6, "hidden_size": 64}
+    settings = {"epochs": 6, "hidden_size": 64}
     with tempfile.TemporaryDirectory() as folder:
         gappy.write_parquet(f"{folder}/some.parquet", row_group_size=n_rows // 10)
-        streamed = error(Imputer(**settings).fit(folder).transform(gappy), table, gappy)
-    in_memory = error(Imputer(**settings).fit_transform(gappy), table, gappy)
+        streamed = error(make_imputer(**settings).fit(folder).transform(gappy), table, gappy)
+    in_memory = error(make_imputer(**settings).fit_transform(gappy), table, gappy)
     print(json.dumps({"rows": n_rows, "error_streamed": streamed, "error_in_memory": in_memory}))
     assert streamed < TOLERANCE * in_memory, (streamed, in_memory)
 
 
 def train(source: str, n_rows: int, epochs: int, streamed: bool) -> None:
     """Train on all files, or on some of their rows in memory; print the rate and the peak of memory."""
-    from evenly import Imputer
+    from evenly import Callback
     from evenly.io import open_parquet
-    from evenly.models.fitting import fit_model
 
     table: Any = source
     if not streamed:
@@ -115,15 +118,16 @@ def train(source: str, n_rows: int, epochs: int, streamed: bool) -> None:
     n_rows = open_parquet(source).n_rows if streamed else len(table)
     before, ticks = peak(), []
 
-    def watched(*args: Any, **settings: Any) -> Any:
-        # Told of every part or epoch; a judge would be asked at other points in memory, so that it is left out.
-        settings["callback"] = lambda epoch, info: ticks.append((time.perf_counter(), time.process_time(), epoch + 1.0))
-        settings["judge"] = None
-        return fit_model(*args, **settings)
+    class Clock(Callback):
+        """Notes the time after every part or epoch."""
+
+        def on_epoch(self, epoch: Any) -> None:
+            ticks.append((time.perf_counter(), time.process_time(), epoch.epoch + 1.0))
 
     begun = time.perf_counter()
-    with patch("evenly.imputation.imputer.fit_model", watched):
-        imputer = Imputer(epochs=epochs, **SETTINGS).fit(table)
+    # Validation cells would be scored at other points in memory: they are left out.
+    with patch("evenly.imputation.fitting.validation_score", lambda *_: None):
+        imputer = make_imputer(epochs).set_params(callbacks=[Clock()]).fit(table)
     seconds = time.perf_counter() - begun
     assert np.isfinite(imputer.history_["elbo"]).all()
     (start, start_cpu, first), (end, end_cpu, last) = ticks[0], ticks[-1]

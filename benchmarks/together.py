@@ -20,7 +20,8 @@ import numpy as np
 
 from evenly.likelihoods import BERNOULLI, GAMMA, NORMAL
 from evenly.models import MODELS, Data, Layout
-from evenly.models.bbvi import State, Trained, start, train
+from evenly.models.bbvi import State, Trained, start
+from evenly.models.loop import train
 
 SHAPES = {"breast": (699, 10, 60), "wine": (6497, 13, 12)}
 """Rows, columns and the epochs to time: enough for a second or more."""
@@ -54,7 +55,7 @@ def begin(name: str, shape: tuple[int, int, int], seed: int) -> tuple[Trained, L
     layout, data = make(*shape[:2], seed)
     model = MODELS[name].of_size(shape[0], shape[1], {})
     assert isinstance(model, Trained)
-    return model, layout, data, start(model, layout, data, seed, model.learning_rate)
+    return model, layout, data, start(model, layout, data, seed, model.spec.learning_rate)
 
 
 def timed(model: Trained, layout: Layout, data: Data, state: State, epochs: int) -> tuple[np.ndarray, float]:

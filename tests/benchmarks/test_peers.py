@@ -9,6 +9,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -132,7 +133,7 @@ class Echo:
     truth, left = None, "count_1"
 
     def __init__(self, random_state):
-        self.history_, self._networks = {"elbo": np.zeros(7)}, [0, 0, 0]
+        self.history_, self.ensemble_ = {"elbo": np.zeros(7)}, SimpleNamespace(networks=[0, 0, 0])
 
     def fit(self, frame):
         self.schema_ = infer_schema(frame)
@@ -179,7 +180,7 @@ class Certain:
 
     def __init__(self, columns, shape):
         self.bins_ = {column.name: self for column in columns if not column.has_classes}
-        self.found = {name: {"probabilities": np.ones(shape)} for name in self.bins_}
+        self.found = {name: SimpleNamespace(parameters={"probabilities": np.ones(shape)}) for name in self.bins_}
 
     def distribution(self, frame):
         return self.found
