@@ -1,0 +1,22 @@
+"""Predictive distributions: what a model says of the cells of one column, one distribution a row.
+
+Usual parameters come in; means, modes, quantiles, samples and log-probabilities go out, in the table's units. Numbers
+have a likelihood's distribution or one over bins, classes have probabilities. Values of classes are their codes: the
+places in `column.classes`.
+"""
+
+from evenly.imputation.predictive.base import Predictive
+from evenly.imputation.predictive.choice import predictive_of
+from evenly.imputation.predictive.classes import BinaryPredictive, CategoricalPredictive, ClassPredictive
+from evenly.imputation.predictive.numbers import BinnedPredictive, ParametricPredictive, mix_parameters
+
+__all__ = [
+    "BinaryPredictive",
+    "BinnedPredictive",
+    "CategoricalPredictive",
+    "ClassPredictive",
+    "ParametricPredictive",
+    "Predictive",
+    "mix_parameters",
+    "predictive_of",
+]
