@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import evenly
-from evenly.metrics.errors import baseline_errors, column_errors
+from evenly.metrics import baseline_errors, column_errors
 from evenly.paper.datasets import DataSet, schema, synthetic
 from evenly.tables.schema import Column, infer_schema
 

@@ -26,7 +26,7 @@ from evenly.evaluation.balance import (
     short_epochs,
 )
 from evenly.evaluation.diagnosis import Diagnosis, ShortTraining, give_verdict
-from evenly.metrics.errors import mean_or_mode
+from evenly.metrics import mean_or_mode
 from evenly.tables.frames import open_table
 from evenly.tables.schema import Column
 

@@ -21,14 +21,14 @@ from sklearn.metrics import accuracy_score, root_mean_squared_error
 
 from evenly import LipschitzScaler, Schema, Support, TableError, define_likelihood, infer_schema
 from evenly.likelihoods.registry import LIKELIHOODS
-from evenly.metrics.errors import (
+from evenly.metrics import (
     column_errors,
     imputation_error,
     log_likelihood,
     mean_errors,
     mean_or_mode,
-    normalized_errors,
 )
+from evenly.metrics.errors import normalized_errors
 from evenly.tables.schema import Column
 
 NAN = math.nan
@@ -698,7 +698,7 @@ class Absent:
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 sys.meta_path.insert(0, Absent())
 import numpy as np
-from evenly.metrics.errors import imputation_error
+from evenly.metrics import imputation_error
 report = imputation_error([[0.5], [1.5], [4.5]], [[0.5], [1.5], [2.5]], np.array([[False], [False], [True]]))
 print(type(report).__name__, report["column"][0], float(report["error"][0]))
 """

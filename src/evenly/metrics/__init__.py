@@ -9,12 +9,11 @@ from evenly.metrics.errors import (
     baseline_errors,
     clearly_better,
     column_errors,
-    imputation_error,
-    log_likelihood,
     mean_errors,
     mean_or_mode,
     ratio_to_baseline,
 )
+from evenly.metrics.likelihood import log_likelihood
 from evenly.metrics.masking import (
     count_held,
     hide_by_rank,
@@ -22,6 +21,7 @@ from evenly.metrics.masking import (
     hide_share,
     hold_out,
 )
+from evenly.metrics.table_errors import imputation_error
 
 __all__ = [
     "GROUPS",

@@ -1,4 +1,4 @@
-"""How well hidden cells were imputed: the error of each column, and log-likelihoods in the table's own units.
+"""How well hidden cells were imputed: the error of each column.
 
 Arrays hold encoded cells, rows x columns: the value, or the code of the class; NaN where a cell is missing.
 """
@@ -6,33 +6,13 @@ Arrays hold encoded cells, rows x columns: the value, or the code of the class; 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from evenly._support import TableError
-from evenly.likelihoods import Array, Likelihood, to_numpy
-from evenly.scaling import prepare
-from evenly.tables import (
-    Column,
-    Floats,
-    Schema,
-    Table,
-    TableColumn,
-    build_table,
-    check_settings,
-    column_likelihood,
-    complete,
-    encode,
-    infer_column,
-    look,
-    open_table,
-    pick,
-    select,
-)
+from evenly.tables import Column, Floats
 
 Bools = npt.NDArray[np.bool_]
 
@@ -44,11 +24,6 @@ GROUPS = {"discrete": ("count", "binary", "categorical", "ordinal"), "continuous
 
 CLEARLY = 1.0
 """Standard errors by which a mean loss must be smaller to be clearly so."""
-
-ERROR_COLUMNS = ("column", "kind", "scored", "error", "baseline", "normalized")
-
-
-# --- errors -------------------------------------------------------------------------------------------------------
 
 
 def column_errors(
@@ -72,21 +47,19 @@ def column_errors(
     hidden : boolean array, rows x columns
         True where a known cell was kept from the model.
     protocol : {"honest", "as-published"}
-        Honest: every column on its own hidden cells. As-published: two flaws of the paper's evaluation. A column that
-        is split into features is scored by NRMSE of its codes, and column i is scored on the hidden cells of the
-        column that owns *feature* i, which the model mostly saw: `predicted` must then have observed cells too.
-        Where no column is split, both protocols are the same.
+        Honest: every column on its own hidden cells. As-published, with two flaws of the paper's evaluation: a column
+        that is split into features is scored by NRMSE of its codes, and column i on the hidden cells of the column
+        that owns *feature* i, so that `predicted` needs observed cells too. The same where no column is split.
     owners : sequence of int, optional
-        The column of each feature, by position; needed by `as-published`, unused otherwise. Ignored columns may be
-        left out: then columns and features are both counted without them.
+        The column of each feature, by position, for `as-published`. Ignored columns may be left out: then columns and
+        features are both counted without them.
     ranges : mapping of column to (minimum, maximum), optional
         Instead of those over the known cells of `truth`, hidden or not.
 
     Returns
     -------
     array
-        NaN where there is nothing to score: no scored cell, or an ignored column. A column whose range is 0 has no unit
-        but its value: the error is then relative to its size, or the plain one if it is 0.
+        NaN without a scored cell, or if ignored. Where the range is 0, relative to the size of the value.
 
     Examples
     --------
@@ -96,34 +69,29 @@ def column_errors(
     >>> hidden = np.array([[False, False], [True, True], [False, True], [False, False]])
     >>> column_errors(columns, truth, predicted, hidden)  # 4 of a range of 40; 1 wrong of 2
     array([0.1, 0.5])
-
-    Nothing hidden, nothing to score:
-
-    >>> column_errors(columns, truth, predicted, np.zeros((4, 2), bool))
+    >>> column_errors(columns, truth, predicted, np.zeros((4, 2), bool))  # nothing hidden, nothing to score
     array([nan, nan])
     """
     truth, predicted, hidden = _check_arrays(columns, truth, predicted, hidden)
     masks, coded = _check_protocol(protocol, columns, owners)
-    ranges = ranges or {}
-    for name, (low, high) in ranges.items():
-        if name not in {column.name for column in columns}:
-            raise TableError("a range for it", f"expected one of {[c.name for c in columns][:20]}", column=name)
-        if not (np.isfinite([low, high]).all() and low <= high):
-            raise TableError(f"the range {(low, high)!r}", "expected finite (minimum, maximum)", column=name)
-    errors = np.full(len(columns), np.nan)
+    given, errors = _check_ranges(ranges or {}, columns), np.full(len(columns), np.nan)
     for j, column in enumerate(columns):
         known = ~np.isnan(truth[:, j])
         scored = known & hidden[:, masks[j]]
-        if column.kind == "ignore" or not scored.any():
-            continue
-        _check_finite(column, truth[known, j], predicted[scored, j], hidden[scored, j])
-        if column.has_classes and not coded[j]:
-            errors[j] = np.mean(truth[scored, j] != predicted[scored, j])
-            continue
-        low, high = ranges.get(column.name, (float(truth[known, j].min()), float(truth[known, j].max())))
-        unit = (high - low) or abs(low) or 1.0
-        errors[j] = _root_mean_square(predicted[scored, j] - truth[scored, j]) / unit
+        if column.kind != "ignore" and scored.any():
+            own, others = truth[scored, j], predicted[scored, j]
+            _check_finite(column, truth[known, j], others, hidden[scored, j])
+            if not column.has_classes or coded[j]:
+                errors[j] = _root_mean_square(others - own) / _unit(truth[known, j], given.get(column.name))
+            else:
+                errors[j] = np.mean(own != others)
     return errors
+
+
+def _unit(known: Floats, given: tuple[float, float] | None) -> float:
+    """Return the range of a column's known cells, or the given one; without a range, its size."""
+    low, high = (float(known.min()), float(known.max())) if given is None else given
+    return (high - low) or abs(low) or 1.0
 
 
 def _root_mean_square(values: Floats) -> float:
@@ -289,6 +257,18 @@ def _check_protocol(
     return masks, features > 1
 
 
+def _check_ranges(
+    ranges: Mapping[str, tuple[float, float]], columns: Sequence[Column]
+) -> Mapping[str, tuple[float, float]]:
+    names = [column.name for column in columns]
+    for name, (low, high) in ranges.items():
+        if name not in names:
+            raise TableError("a range for it", f"expected one of {names[:20]}", column=name)
+        if not (np.isfinite([low, high]).all() and low <= high):
+            raise TableError(f"the range {(low, high)!r}", "expected finite (minimum, maximum)", column=name)
+    return ranges
+
+
 def _check_finite(column: Column, truth: Floats, predicted: Floats, own: Bools) -> None:
     if np.isinf(truth).any():
         raise TableError("infinite values in truth", "expected finite ones", "make them missing", column=column.name)
@@ -301,197 +281,3 @@ def _check_finite(column: Column, truth: Floats, predicted: Floats, own: Bools) 
             hint,
             column=column.name,
         )
-
-
-# --- log-likelihood -----------------------------------------------------------------------------------------------
-
-
-def log_likelihood(
-    column: Column, usual: Mapping[str, Array], values: Floats, family: Likelihood | None = None
-) -> Floats:
-    """Return the log-likelihood of encoded cells in the table's own units, so that methods can be compared.
-
-    Parameters
-    ----------
-    column : Column
-        The column; its likelihood counts, whatever trick it was modelled under, as do its shift (which changes no
-        unit: its Jacobian is 1) and its clip.
-    usual : mapping of parameter to array
-        As `LipschitzScaler.unscale` returns them: `mean` and `std`, `rate`, `probability`, `probabilities` (classes
-        along the last axis), ... They broadcast with the values.
-    values : array
-        Values, or codes of classes.
-    family : Likelihood, optional
-        The column's likelihood if it is one of your own.
-
-    Returns
-    -------
-    array
-        NaN where a cell is; minus infinity where the likelihood has no density. Probabilities are cut to
-        [1e-6, 1 - 1e-6] (those of classes then divided by their sum), and Poisson rates below at 1e-6: a trick may
-        give 0.
-
-    Examples
-    --------
-    >>> height = Column(name="height", kind="real")
-    >>> log_likelihood(height, {"mean": 170.0, "std": 8.0}, np.array([170.0, np.nan])).round(3)
-    array([-2.998,    nan])
-    >>> color = Column(name="color", kind="categorical", classes=["blue", "red"])
-    >>> log_likelihood(color, {"probabilities": np.array([0.0, 1.0])}, np.array([0.0])).round(2)  # not -infinity
-    array([-13.82])
-    """
-    if column.kind == "ignore":
-        raise TableError("an ignored column", "expected one with a likelihood", "leave it out", column=column.name)
-    family = column_likelihood(column) if family is None else family
-    names = ("probabilities",) if family.one_per_class else family.usual_names
-    absent = [name for name in names if name not in usual]
-    if absent:
-        raise TableError(
-            f"the parameters {sorted(usual)}", f"{family.name} expects {', '.join(names)}", column=column.name
-        )
-    given = [to_numpy(usual[name]) for name in names]
-    parameters = given[0] if family.one_per_class else np.stack(np.broadcast_arrays(*given), axis=-1)
-    if parameters.shape[-1:] != (len(family.usual_names),):
-        got = f"probabilities of shape {parameters.shape}"
-        raise TableError(got, f"expected {len(family.usual_names)} along the last axis", column=column.name)
-    if family.usual_limits:
-        parameters = np.clip(parameters, *np.transpose(family.usual_limits))
-    cells = prepare(column, np.asarray(values, np.float64))
-    scale = np.float64(1.0)
-    if family.needs_unit and cells.size:
-        # In the column's own unit, a power of 2: the natural parameters of 1e300 or 1e-300 are no numbers.
-        size = np.abs(cells, where=np.isfinite(cells), out=np.zeros_like(cells)).max()
-        scale = np.exp2(-np.clip(np.floor(np.log2(size)), -1000.0, 1000.0)) if size > 0.0 else scale
-        parameters, cells = family.unscale_usual(parameters, 1.0 / scale), family.scale_data(cells, scale)
-    return np.asarray(family.log_density(cells, family.to_natural(parameters)) + np.log(scale), np.float64)
-
-
-# --- tables -------------------------------------------------------------------------------------------------------
-
-
-def imputation_error(
-    truth: Any,
-    imputed: Any,
-    hidden: Any,
-    *,
-    schema: Schema | str | Path | None = None,
-    kinds: Mapping[Any, str] | None = None,
-) -> Any:
-    """Score an imputed table on its hidden cells, column by column, by the honest protocol.
-
-    Parameters
-    ----------
-    truth, imputed : dataframe or array
-        The table as it was and as it was imputed. Columns of a dataframe are found by name, in any order; columns that
-        `truth` does not have are not looked at.
-    hidden : boolean array or table, rows x columns
-        True where a known cell was kept from the imputation. In the order of the columns of `truth`; a table with the
-        same names may have another one. Cells that are missing in `truth` are not scored.
-    schema : Schema, path or None
-        Columns that it leaves out are inferred from `truth`.
-    kinds : mapping of column to kind, optional
-        Comes before the schema and what is inferred: `{"age": "count", "id": "ignore"}`.
-
-    Returns
-    -------
-    table
-        One row a column: `column`, `kind`, `scored` (number of cells), `error` (error rate of classes, NRMSE of
-        numbers), `baseline` (the error of the mean or the most frequent class of the visible cells) and `normalized`,
-        error / baseline: below 1 is better than that. A Polars table for one, else a pandas table if it is
-        installed, else a record array. Missing where nothing was scored; see `column_errors` and
-        `normalized_errors`. A class that `truth` or the schema does not know is a wrong one, no error.
-
-    Examples
-    --------
-    >>> truth = np.array([[1.5, 0.0], [2.5, 0.0], [3.5, 1.0], [5.5, 1.0]])
-    >>> hidden = np.array([[False, False], [False, False], [False, True], [True, False]])
-    >>> imputed = np.where(hidden, [3.5, 1.0], truth)
-    >>> imputation_error(truth, imputed, hidden)
-      column      kind  scored  error  baseline  normalized
-    0     x0  positive       1    0.5      0.75    0.666667
-    1     x1    binary       1    0.0      1.00    0.000000
-    """
-    opened, other = open_table(truth, estimator="truth"), open_table(imputed, estimator="imputed")
-    both = opened.container == other.container == "pandas" and not truth.index.equals(imputed.index)
-    if both and truth.index.sort_values().equals(imputed.index.sort_values()):
-        expected, hint = "expected the rows in the order of truth", "use imputed.loc[truth.index]"
-        raise TableError("an imputed table with the same index in another order", expected, hint)
-    cells = _match(opened, other)
-    mask = _open_hidden(opened, hidden)
-    columns, known, predicted = [], np.full(mask.shape, np.nan), np.full(mask.shape, np.nan)
-    for j, column in enumerate(_settle_schema(opened, schema, kinds)):
-        if column.kind != "ignore":
-            column, known[:, j] = _encode_all(column, opened.columns[j])
-            column, predicted[:, j] = _encode_all(column, cells[j])
-        columns.append(column)
-    errors = column_errors(columns, known, predicted, mask)
-    baseline = baseline_errors(columns, known, mask)
-    scored = (mask & ~np.isnan(known)).sum(axis=0)
-    names, chosen = ([getattr(column, field) for column in columns] for field in ("name", "kind"))
-    rows = (np.array(names), np.array(chosen), scored, errors, baseline, ratio_to_baseline(errors, baseline))
-    data = dict(zip(ERROR_COLUMNS, rows, strict=True))
-    for container in ("polars",) if opened.container == "polars" else ("pandas", "polars"):
-        with suppress(ModuleNotFoundError):
-            return build_table(data, container)
-    return np.rec.fromarrays(list(data.values()), names=",".join(data))  # type: ignore[call-overload]  # stubs
-
-
-def _match(truth: Table, other: Table) -> list[TableColumn]:
-    """Find the columns of the truth in the imputed table: by position if one of them is an array, else by name."""
-    if other.n_rows != truth.n_rows:
-        raise TableError(f"{other.n_rows} imputed rows", f"expected as many as in truth, {truth.n_rows}")
-    n, by_position = len(truth.columns), truth.container == "numpy"
-    if len(other.columns) != n and (by_position or other.container == "numpy"):
-        raise TableError(f"{len(other.columns)} imputed columns", f"an array is matched by position: expected {n}")
-    known = {*other.labels, *other.names}
-    for label in truth.labels if not by_position and other.container != "numpy" else ():
-        if label not in known:
-            raise TableError(
-                f"no such column among {other.names[:20]}",
-                "expected every column of truth in the imputed table",
-                "leave it out of both",
-                column=label,
-            )
-    return select(other, truth.labels, by_position=by_position)[0]
-
-
-def _open_hidden(truth: Table, hidden: Any) -> Bools:
-    opened = open_table(hidden, estimator="hidden")
-    shape, expected = (opened.n_rows, len(opened.columns)), (truth.n_rows, len(truth.columns))
-    if shape != expected:
-        raise TableError(f"hidden of shape {shape}", f"expected that of truth, {expected}")
-    columns = opened.columns
-    if opened.container != "numpy" and set(opened.names) == set(truth.names):
-        columns = select(opened, truth.names)[0]
-    for column, name in zip(columns, truth.names, strict=True):
-        if column.storage != "boolean" or column.n_observed < truth.n_rows:
-            got = f"hidden cells of type {column.dtype}" + (" with missing ones" if column.storage == "boolean" else "")
-            raise TableError(got, "expected booleans", "True = known, kept from the imputation", column=name)
-    return np.column_stack([column.numbers.astype(bool) for column in columns])
-
-
-def _settle_schema(truth: Table, schema: Any, kinds: Mapping[Any, str] | None) -> list[Column]:
-    """Return the columns: `kinds` first, then the schema, then what the truth looks like."""
-    if not (schema is None or isinstance(schema, (str, Path, Schema))):
-        raise TableError(f"schema = {schema!r}", "expected a Schema or the path of one")
-    given = Schema.load(schema) if isinstance(schema, (str, Path)) else schema
-    known = {column.name: column for column in given.columns} if given else {}
-    check_settings(truth, kinds=kinds, schema=known)
-    columns = []
-    for label, cells in zip(truth.labels, truth.columns, strict=True):
-        kind, declared = pick(kinds, label, cells.name), known.get(cells.name)
-        if declared is not None and kind is None:
-            columns.append(complete(declared, cells))
-        else:
-            facts = look(cells, () if declared is None else declared.missing)
-            columns.append(infer_column(cells, facts, kind=kind))
-    return columns
-
-
-def _encode_all(column: Column, cells: TableColumn) -> tuple[Column, Floats]:
-    """Encode cells; classes that the column does not know get codes after its own: they are not missing."""
-    values, unknown = encode(column, cells)
-    if not unknown:
-        return column, values
-    column = column.model_copy(update={"classes": [*(column.classes or ()), *unknown]})
-    return column, encode(column, cells)[0]
