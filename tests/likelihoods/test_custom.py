@@ -289,7 +289,9 @@ def test_terms_run_on_a_table_engine(gamma: Likelihood) -> None:
         ({"factors": lambda scale, xp: (scale,)}, "got a factors of 'bad' that breaks the scale law"),
         ({"scale_data": lambda x, scale, xp: x + scale}, "got a scale_data of 'bad'"),
         ({"scale_data": lambda x, scale, xp: x**scale}, "got a factors of 'bad'"),
-        ({"support": Support(0.0, whole=True)}, "whole numbers from 0, but 'bad' must be continuous"),
+        ({"support": Support(0.0, whole=True)}, "factors or scale_data of 'bad', but whole numbers are not scaled"),
+        ({"factors": None}, "no factors of 'bad', but values > 0 are scaled"),
+        ({"factors": lambda scale, xp: (scale, scale)}, "got a factors of 'bad'.*one for each"),
         ({"log_partition": lambda natural, xp: np.nan * natural[..., 0]}, "no finite log-partition of 'bad'"),
     ],
 )
