@@ -1,7 +1,7 @@
-"""Exponential families: densities, statistics, Fisher matrices and scale laws, by name or defined by a user.
+"""Likelihoods: densities, statistics, Fisher matrices and scale laws, by name or defined by a user.
 
 Arrays come in and go out, of NumPy, JAX or PyTorch alike, and expressions of table engines. Tables, columns and scales
-are not known here.
+belong to other folders.
 """
 
 from evenly.likelihoods.arrays import Array, namespace, to_numpy

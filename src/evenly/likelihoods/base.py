@@ -47,7 +47,7 @@ class Support:
 
     @property
     def typical(self) -> float:
-        """A value well inside, to stand in for one outside where a formula must not fail."""
+        """A value well inside: it replaces values outside where a formula must not fail."""
         if self.lower == -INF:
             return 0.0 if self.upper == INF else self.upper - max(1.0, abs(self.upper))
         if self.whole:
@@ -69,7 +69,7 @@ class Pivot(NamedTuple):
     """Where a column lies (`center`) and how large it is (`unit`): moments are taken relative to both.
 
     Without it, the variance of values around 1e9 drowns in rounding and the squares of 1e300 overflow. Positive
-    families use the unit alone; a center of 0 tells the log-normal that the column is wide, so that plain logs do.
+    families use the unit alone; to the log-normal, a center of 0 means that the column is wide and plain logs suffice.
     """
 
     center: float = 0.0
@@ -103,7 +103,7 @@ class Likelihood(ABC):
     needs_unit : bool
         Whether `fit_terms` returns the parameters of x / unit (families scaled by multiplication).
     in_logs : bool
-        Whether scaling raises x to a power, so that the methods std, max and iqr look at log x.
+        Whether scaling raises x to a power, so that the methods std, max and iqr go by log x.
     location_scale : bool
         Whether the usual parameters are the mean and the standard deviation, of x or (`in_logs`) of log x.
     one_per_class : bool
@@ -209,7 +209,7 @@ class Likelihood(ABC):
 
     @abstractmethod
     def repivot(self, means: Array, old: Pivot, new: Pivot) -> Array:
-        """Means of the terms about another pivot, so that parts with different pivots can be merged."""
+        """Means of the terms about another pivot, so that batches with different pivots can be merged."""
 
     # --- scaling --------------------------------------------------------------------------------------
 

@@ -625,8 +625,8 @@ RAYLEIGH = register(Rayleigh())
 class UnitNormal(Unscaled, ExponentialFamily):
     """Normal with standard deviation 1: natural mean, statistic x. Its log-density is minus half the squared error.
 
-    Its smoothness is 1 wherever it is, so that a column that is learned well grows no louder. The base measure does
-    not follow a scale, so it is for columns that were standardized before.
+    Its smoothness is 1 whatever its parameter, so a column that is learned well does not get larger gradients. Its base
+    measure does not follow a scale, so it is for columns that were standardized before.
     """
 
     name = "unit-normal"

@@ -56,7 +56,7 @@ def define_likelihood(
         are not scaled, have none.
     scale_data : function of (x, scale, xp), optional
         How x is scaled; multiplication unless given. Scaling by 1/scale must undo it. Where it is a power of x > 0,
-        the methods std, max and iqr look at log x.
+        the methods std, max and iqr go by log x.
     natural_bounds : tuple of (float, float), optional
         The open interval of each natural parameter; searched for between -1 and 1 unless given.
 
@@ -156,8 +156,8 @@ class CustomLikelihood(FormulaLikelihood):
     def _quadrature(self, natural: Vector) -> tuple[Vector, Vector]:
         """Places on the real line and weights that integrate against the density.
 
-        Seen along the real line the density falls off fast on both sides, where the trapezoidal rule gains
-        digits exponentially. Each pass looks closer at where the mass is: up to 2000 times closer.
+        Along the real line the density falls off fast on both sides, where the trapezoidal rule gains
+        digits exponentially. Each pass zooms in on the mass, by up to 2000 times.
         """
         low, high = -700.0, 700.0  # beyond, exp leaves the range of double precision
         for _ in range(5):
@@ -209,8 +209,8 @@ class CustomLikelihood(FormulaLikelihood):
 class CustomCount(Unscaled, FormulaLikelihood):
     """A likelihood of whole numbers from `define_likelihood`, for counts.
 
-    Sums go over every whole number that has mass, up to 2^16 of them; of more, over so many and, beyond, over some
-    that are spaced the wider the farther they are, each standing for those around it.
+    Sums take every whole number that has mass, if these are fewer than 2^16. Else they take the first 2^14 and, beyond,
+    numbers at growing distances, each of which stands for those around it.
     """
 
     kinds = ("count",)

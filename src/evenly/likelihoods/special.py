@@ -40,7 +40,7 @@ def log_ratio(u: Any, ratio: Any) -> Any:
 
 
 def log_quotient(a: float, b: float) -> float:
-    """Return log(a / b) with all its digits, though a and b be close, or their quotient out of range."""
+    """Return log(a / b) with all its digits, even if a and b are close, or their quotient is out of range."""
     change = (a - b) / b
     if abs(change) < 0.1:
         return float(log_ratio(np.asarray(change), np.asarray(a / b)))

@@ -1,6 +1,6 @@
 """Errors and log-likelihoods by column, in the table's units, on hidden cells; and the cells that are hidden.
 
-Truth and predictions come in as arrays or tables, numbers by column go out. Who predicted is not known here.
+Truth and predictions come in as arrays or tables, numbers by column go out, whoever predicted.
 """
 
 from evenly.metrics.errors import (

@@ -133,20 +133,13 @@ def mean_or_mode(columns: Sequence[Column], truth: Floats, hidden: Bools) -> Flo
 
 
 def normalized_errors(
-    columns: Sequence[Column],
-    truth: Floats,
-    predicted: Floats,
-    hidden: Bools,
-    *,
-    protocol: str = "honest",
-    owners: Sequence[int] | None = None,
-    ranges: Mapping[str, tuple[float, float]] | None = None,
+    columns: Sequence[Column], truth: Floats, predicted: Floats, hidden: Bools, **settings: Any
 ) -> Floats:
     """Return each column's error divided by that of `mean_or_mode`, both by the same protocol; below 1 is better.
 
-    Parameters are those of `column_errors`. NaN where there is nothing to score, or no visible cell to take a mean or
-    a mode from. Where the mean or the mode makes no error at all: 1 if the prediction makes none either, else
-    infinity.
+    Parameters and settings are those of `column_errors`. NaN where there is nothing to score, or no visible cell to
+    take a mean or a mode from. Where the mean or the mode makes no error at all: 1 if the prediction makes none
+    either, else infinity.
 
     Examples
     --------
@@ -159,10 +152,8 @@ def normalized_errors(
     >>> normalized_errors(columns, same, same, hidden)
     array([1.])
     """
-    errors = column_errors(columns, truth, predicted, hidden, protocol=protocol, owners=owners, ranges=ranges)
-    return ratio_to_baseline(
-        errors, baseline_errors(columns, truth, hidden, protocol=protocol, owners=owners, ranges=ranges)
-    )
+    errors = column_errors(columns, truth, predicted, hidden, **settings)
+    return ratio_to_baseline(errors, baseline_errors(columns, truth, hidden, **settings))
 
 
 def baseline_errors(columns: Sequence[Column], truth: Floats, hidden: Bools, **settings: Any) -> Floats:

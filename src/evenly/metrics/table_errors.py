@@ -43,7 +43,7 @@ def imputation_error(
     ----------
     truth, imputed : dataframe or array
         The table as it was and as it was imputed. Columns of a dataframe are found by name, in any order; columns that
-        `truth` does not have are not looked at.
+        `truth` does not have are ignored.
     hidden : boolean array or table, rows x columns
         True where a known cell was kept from the imputation. In the order of the columns of `truth`; a table with the
         same names may have another one. Cells that are missing in `truth` are not scored.
@@ -59,7 +59,7 @@ def imputation_error(
         numbers), `baseline` (the error of the mean or the most frequent class of the visible cells) and `normalized`,
         error / baseline: below 1 is better than that. A Polars table for one, else a pandas table if it is
         installed, else a record array. Missing where nothing was scored; see `column_errors` and
-        `normalized_errors`. A class that `truth` or the schema does not know is a wrong one, no error.
+        `normalized_errors`. A class that neither `truth` nor the schema knows counts as wrong.
 
     Examples
     --------
@@ -148,7 +148,7 @@ def _open_hidden(truth: Table, hidden: Any) -> Bools:
 
 
 def _decide_columns(truth: Table, schema: Any, kinds: Mapping[Any, str] | None) -> list[Column]:
-    """Return the columns: `kinds` first, then the schema, then what the truth looks like."""
+    """Return the columns: `kinds` first, then the schema, then what is inferred from the truth."""
     if not (schema is None or isinstance(schema, (str, Path, Schema))):
         raise TableError(f"schema = {schema!r}", "expected a Schema or the path of one")
     given = Schema.load(schema) if isinstance(schema, (str, Path)) else schema
