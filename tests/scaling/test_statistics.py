@@ -56,6 +56,7 @@ def draw(name: str, rng: np.random.Generator, n: int) -> np.ndarray:
         "rayleigh": lambda: rng.rayleigh(2.0, n),
         "bernoulli": lambda: rng.binomial(1, 0.3, n),
         "poisson": lambda: rng.poisson(4.0, n),
+        "negative-binomial": lambda: rng.negative_binomial(3, 0.4, n),
         "categorical": lambda: rng.integers(0, 3, n),
     }[name]()
     return np.asarray(values, np.float64)
