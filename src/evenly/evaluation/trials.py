@@ -13,7 +13,7 @@ import numpy.typing as npt
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from evenly._support import EvenlyWarning, TableError
+from evenly._support import EvenlyWarning, InterruptedWarning, TableError
 from evenly.imputation import Imputer
 from evenly.metrics import baseline_errors, column_errors, hold_out
 from evenly.scaling import LipschitzScaler
@@ -153,7 +153,7 @@ def compare_imputers(
         own = clone(imputer).set_params(schema=schema, kinds=None, missing=None)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", EvenlyWarning)  # said again when the whole table is fitted
-            warnings.filterwarnings("default", "interrupted", EvenlyWarning)
+            warnings.simplefilter("default", InterruptedWarning)
             own.fit(numbers)
             predicted = _rounded(own.predict_cells(numbers), opened)
             ends = [_values(end, opened) for end in own.interval(numbers, LEVEL)]

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from evenly._support import EvenlyWarning, require
+from evenly._support import EvenlyWarning, InterruptedWarning, require
 from evenly.imputation.calibration import Calibration
 from evenly.imputation.callbacks import Callback, Epoch, TrainingStart, trace_points, watching
 from evenly.imputation.columns import ColumnSpec, UnmodelledColumn, describe
@@ -211,7 +211,7 @@ def _train_all(
             if not trained:
                 raise
             message = f"interrupted: {i} of {n_networks} networks were trained; these are used"
-            warnings.warn(message, EvenlyWarning, stacklevel=2)
+            warnings.warn(message, InterruptedWarning, stacklevel=2)
             break
         if trained[-1].history.interrupted:
             break

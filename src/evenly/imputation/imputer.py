@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from evenly._support import (
     EvenlyWarning,
+    ScaleWarning,
     TableError,
     check_input_names,
     output_container,
@@ -212,10 +213,8 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
             random_state=settings.seed,
         )
         with warnings.catch_warnings():
-            if (
-                settings.spec.bins_numbers and not self.likelihoods
-            ):  # numbers are standardized, whatever their own scale
-                warnings.filterwarnings("ignore", "(below_floor|no_spread|out_of_range):", EvenlyWarning)
+            if settings.spec.bins_numbers and not self.likelihoods:
+                warnings.simplefilter("ignore", ScaleWarning)  # numbers are standardized, whatever their own scale
             scaler.fit(source.table)
         return scaler
 

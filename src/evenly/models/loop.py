@@ -12,7 +12,7 @@ import jax
 import numpy as np
 import numpy.typing as npt
 
-from evenly._support import EvenlyWarning
+from evenly._support import EvenlyWarning, InterruptedWarning
 from evenly.models.base import History, Info
 from evenly.models.bbvi import State, Trained, compiled_epoch, compiled_epochs
 from evenly.models.layout import LEAST_ROWS, MANY_ROWS, Data, Layout, size_class
@@ -142,7 +142,7 @@ def train(
         interrupted = True
         warnings.warn(
             f"interrupted: training ended after {len(infos)} of {epochs} {unit}; what was learned so far is used",
-            EvenlyWarning,
+            InterruptedWarning,
             stacklevel=2,
         )
     if halvings.n:
