@@ -27,7 +27,7 @@ from polars.testing import assert_frame_equal
 from sizes import examples
 
 from evenly import EvenlyWarning, TableError, load_heart
-from evenly.io.delimited import read_delimited, settle_types, sniff
+from evenly.io.delimited import infer_types, read_delimited, sniff
 from evenly.io.formats import FORMATS, check_writable, form_of, parse_form, read_table, write_table
 
 NAMES = [
@@ -303,7 +303,7 @@ def test_a_type_is_settled_by_the_whole_column(tmp_path):
     ],
 )
 def test_only_a_column_of_numbers_becomes_numbers(cells, want):
-    column = settle_types(pl.DataFrame({"a": cells}))["a"].to_list()
+    column = infer_types(pl.DataFrame({"a": cells}))["a"].to_list()
     assert column == ([cell or None for cell in cells] if want is None else want)
 
 

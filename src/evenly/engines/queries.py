@@ -2,7 +2,7 @@
 
 Three queries at most, each one pass over the data, each answered by aggregates: what the columns hold (1), how often
 each value of the discrete ones occurs (2), and the mean sufficient statistics of the others (3). Decisions are those
-of the schema: it gets the same facts as of a table in memory.
+of the schema: it gets the same profile as of a table in memory.
 """
 
 from __future__ import annotations
@@ -36,19 +36,19 @@ from evenly.tables import (
     MISSING_MARKERS,
     MOST_SPAN,
     SPACED_NUMBER,
-    Asked,
     Column,
-    Facts,
+    ColumnProfile,
     Floats,
     LazyColumn,
+    NumberSummary,
     Rule,
-    Texts,
+    TextSummary,
     between,
     check_values,
     encode_growing,
     is_wordy,
-    look,
     may_be_identifier,
+    profile_column,
     read_number,
     refuse_infinite,
 )
@@ -63,7 +63,7 @@ KEPT_RANKS = 1000
 """Dask has no exact quantiles: of each partition so many ordered values are kept, so that ranks are good to 1/1000."""
 
 
-# --- facts -------------------------------------------------------------------------------------------------------
+# --- profiles ------------------------------------------------------------------------------------------------------
 
 
 def present(column: LazyColumn, missing: Sequence[Any]) -> nw.Expr:
@@ -110,38 +110,40 @@ def _questions(place: int, column: LazyColumn, rule: Rule, late: bool) -> list[n
     return questions
 
 
-class _Seen(NamedTuple):
-    """What is known of a column after the first pass: its facts, and how many distinct cells it may have."""
+class _FirstAnswer(NamedTuple):
+    """What is known of a column after the first pass: its profile, and how many distinct cells it may have."""
 
-    facts: Facts
+    profile: ColumnProfile
     n_distinct: int | None = None
 
 
-def _first(column: LazyColumn, rule: Rule, n_rows: int, late: bool, answers: Sequence[Any]) -> _Seen:
+def _first(column: LazyColumn, rule: Rule, n_rows: int, late: bool, answers: Sequence[Any]) -> _FirstAnswer:
     n = int(answers[0])
     if column.storage == "text" or (n == 0 and column.storage in ("time", "other")):
-        return _Seen(Facts("text", n_rows, n), int(answers[1]) if len(answers) > 1 else None)
+        return _FirstAnswer(ColumnProfile("text", n_rows, n), int(answers[1]) if len(answers) > 1 else None)
     if rule.ignored or column.storage in ("time", "other"):
-        return _Seen(Facts(column.storage, n_rows, n_rows))
+        return _FirstAnswer(ColumnProfile(column.storage, n_rows, n_rows))
     refuse_infinite(column.name, n - int(answers[2]))
     markers = tuple(rule.missing) if rule.missing and int(answers[1]) > n else ()
     if n == 0:
-        return _Seen(Facts(column.storage, n_rows, 0, markers=markers, asked=Asked(0.0, 0.0)))
+        return _FirstAnswer(
+            ColumnProfile(column.storage, n_rows, 0, markers=markers, number_summary=NumberSummary(0.0, 0.0))
+        )
     low, high = float(answers[3]), float(answers[4])
     variance = float(answers[6]) if answers[6] is not None else 0.0
-    asked = Asked(variance if np.isfinite(variance) else np.inf, float(answers[7]) if high > 0.0 else 0.0)
+    summary = NumberSummary(variance if np.isfinite(variance) else np.inf, float(answers[7]) if high > 0.0 else 0.0)
     whole = column.storage != "float" or int(answers[8]) == 0
     mean = between(float(answers[5]), low, high)
-    facts = Facts(column.storage, n_rows, n, low, high, mean, whole, markers=markers, asked=asked)
-    return _Seen(facts, int(answers[-1]) if rule.wants_classes and not late else None)
+    profile = ColumnProfile(column.storage, n_rows, n, low, high, mean, whole, markers=markers, number_summary=summary)
+    return _FirstAnswer(profile, int(answers[-1]) if rule.wants_classes and not late else None)
 
 
-def _lists(column: LazyColumn, rule: Rule, seen: _Seen, family: Callable[[Column], Likelihood]) -> bool:
+def _lists(column: LazyColumn, rule: Rule, seen: _FirstAnswer, family: Callable[[Column], Likelihood]) -> bool:
     """Whether the second pass is to count a column's cells one by one."""
-    facts = seen.facts
-    if rule.ignored or facts.n == 0 or facts.storage in ("time", "other"):
+    profile = seen.profile
+    if rule.ignored or profile.n == 0 or profile.storage in ("time", "other"):
         return False
-    if facts.storage == "text":
+    if profile.storage == "text":
         if seen.n_distinct is None or seen.n_distinct <= MOST_TEXTS:
             return True
         if rule.kind or rule.likelihood or rule.declared:
@@ -152,7 +154,7 @@ def _lists(column: LazyColumn, rule: Rule, seen: _Seen, family: Callable[[Column
                 column=column.name,
             )
         return False
-    if facts.whole and facts.maximum - facts.minimum < MOST_SPAN:
+    if profile.whole and profile.maximum - profile.minimum < MOST_SPAN:
         return True
     if rule.wants_classes:
         if seen.n_distinct is not None and seen.n_distinct > MOST_CLASSES + 1:  # missing cells may be one of them
@@ -163,15 +165,15 @@ def _lists(column: LazyColumn, rule: Rule, seen: _Seen, family: Callable[[Column
                 column=column.name,
             )
         return True
-    inferred, _ = rule.infer(column, lambda: facts)
+    inferred, _ = rule.infer(column, lambda: profile)
     if inferred.kind == "ignore" or family(inferred).scalable:
         return False
-    return min(facts.maximum - facts.minimum, facts.n) < MOST_VALUES
+    return min(profile.maximum - profile.minimum, profile.n) < MOST_VALUES
 
 
-def _most(seen: _Seen, rule: Rule) -> int:
+def _most(seen: _FirstAnswer, rule: Rule) -> int:
     """Return how many distinct cells a column may have to be listed."""
-    if seen.facts.storage == "text":
+    if seen.profile.storage == "text":
         return MOST_TEXTS
     return MOST_CLASSES + 1 if rule.wants_classes else MOST_VALUES
 
@@ -194,8 +196,8 @@ def _share(condition: nw.Expr) -> nw.Expr:
     return nw.when(condition).then(1.0).otherwise(nw.when(~condition).then(0.0)).mean()
 
 
-def _long_texts(column: LazyColumn, seen: _Seen, answers: Sequence[Any]) -> Facts:
-    """Return the facts of texts that are too many to list."""
+def _long_texts(column: LazyColumn, seen: _FirstAnswer, answers: Sequence[Any]) -> ColumnProfile:
+    """Return the profile of texts that are too many to list."""
     assert seen.n_distinct is not None
     n, numbers, dates, spaced, length = (float(answer or 0.0) for answer in answers)
     if numbers == 1.0:
@@ -205,7 +207,9 @@ def _long_texts(column: LazyColumn, seen: _Seen, answers: Sequence[Any]) -> Fact
             "cast it to numbers on its engine",
             column=column.name,
         )
-    return replace(seen.facts, n=int(n), texts=Texts(seen.n_distinct, dates == 1.0, is_wordy(length, spaced)))
+    return replace(
+        seen.profile, n=int(n), text_summary=TextSummary(seen.n_distinct, dates == 1.0, is_wordy(length, spaced))
+    )
 
 
 # --- fitting -----------------------------------------------------------------------------------------------------
@@ -219,11 +223,11 @@ class Measured(NamedTuple):
     statistics: ColumnStatistics
 
 
-class _Known(NamedTuple):
+class _Counted(NamedTuple):
     """What is known of a column after the second pass: its distinct cells and their counts, if it was listed."""
 
     cells: LazyColumn
-    facts: Facts
+    profile: ColumnProfile
     counts: Floats | None = None
 
 
@@ -247,17 +251,17 @@ def measure_lazily(
     known = _second_pass(table, rules, first, family)
     long = {
         j: (cells, first[j])
-        for j, (cells, facts, counts) in enumerate(known)
-        if facts.storage == "text" and facts.n and counts is None and not rules[j].ignored
+        for j, (cells, profile, counts) in enumerate(known)
+        if profile.storage == "text" and profile.n and counts is None and not rules[j].ignored
     }
     decided, statistics = {}, {}
     requests: dict[int, Request] = {}
     for j, each in enumerate(known):
         if j in long:
             continue
-        column, facts = rules[j].infer(each.cells, lambda facts=each.facts: facts)  # type: ignore[misc]  # a default
+        column, profile = rules[j].infer(each.cells, lambda profile=each.profile: profile)  # type: ignore[misc]  # a default
         column, measured = _measure(column, each, family, quartiles)
-        decided[j] = column, facts
+        decided[j] = column, profile
         if isinstance(measured, tuple):
             requests[j] = measured
         else:
@@ -266,13 +270,13 @@ def measure_lazily(
     answers, measures = _third_pass(table, texts, list(requests.values()), quartiles)
     statistics |= dict(zip(requests, measures, strict=True))
     for (j, (cells, seen)), answer in zip(long.items(), answers, strict=True):
-        facts = _long_texts(cells, seen, answer)
-        decided[j] = rules[j].infer(cells, lambda facts=facts: facts)  # type: ignore[misc]  # a default
-        statistics[j] = ColumnStatistics(seen.facts.n, 0.0, 0.0)
+        profile = _long_texts(cells, seen, answer)
+        decided[j] = rules[j].infer(cells, lambda profile=profile: profile)  # type: ignore[misc]  # a default
+        statistics[j] = ColumnStatistics(seen.profile.n, 0.0, 0.0)
     return [Measured(decided[j][0], decided[j][1] is not None, statistics[j]) for j in range(len(rules))]
 
 
-def _first_pass(table: EngineTable, rules: Sequence[Rule]) -> list[_Seen]:
+def _first_pass(table: EngineTable, rules: Sequence[Rule]) -> list[_FirstAnswer]:
     places = range(len(rules))
     cells = [*chain(*map(_cells, places, table.columns, rules))]
     late = table.engine.counts_late
@@ -293,26 +297,28 @@ def _cut(answers: Sequence[Any], lengths: Sequence[int]) -> list[Sequence[Any]]:
 
 
 def _second_pass(
-    table: EngineTable, rules: Sequence[Rule], first: list[_Seen], family: Callable[[Column], Likelihood]
-) -> list[_Known]:
+    table: EngineTable, rules: Sequence[Rule], first: list[_FirstAnswer], family: Callable[[Column], Likelihood]
+) -> list[_Counted]:
     """Count cells; where they turn out to be too many to list, that is added to what was seen first."""
     listed = [j for j, seen in enumerate(first) if _lists(table.columns[j], rules[j], seen, family)]
     doubtful = [
         j
-        for j, (facts, _) in enumerate(first)
+        for j, (profile, _) in enumerate(first)
         if j not in listed
-        and facts.asked is not None
-        and facts.whole
-        and not rules[j].settled
-        and may_be_identifier(rules[j].name, facts)
+        and profile.number_summary is not None
+        and profile.whole
+        and not rules[j].decided
+        and may_be_identifier(rules[j].name, profile)
     ]
     limits = {j: _most(first[j], rules[j]) for j in listed} | dict.fromkeys(doubtful, 0)
-    known = [_Known(column, seen.facts) for column, seen in zip(table.columns, first, strict=True)]
+    known = [_Counted(column, seen.profile) for column, seen in zip(table.columns, first, strict=True)]
     for j, answer in _count(table, rules, limits).items():
-        cells, facts, _ = known[j]
+        cells, profile, _ = known[j]
         if j in doubtful:
-            assert facts.asked is not None
-            known[j] = _Known(cells, replace(facts, asked=facts.asked._replace(n_distinct=int(answer))))
+            assert profile.number_summary is not None
+            known[j] = _Counted(
+                cells, replace(profile, number_summary=profile.number_summary._replace(n_distinct=int(answer)))
+            )
             continue
         if isinstance(answer, int):
             first[j] = first[j]._replace(n_distinct=answer)
@@ -321,7 +327,7 @@ def _second_pass(
         values = sorted(answer)
         cells = replace(cells, native=np.array(values, dtype=object if cells.storage == "text" else np.float64))
         counts = np.array([answer[value] for value in values], np.float64)
-        known[j] = _Known(cells, look(cells, rules[j].missing, counts), counts)
+        known[j] = _Counted(cells, profile_column(cells, rules[j].missing, counts), counts)
     return known
 
 
@@ -335,18 +341,18 @@ def _count(table: EngineTable, rules: Sequence[Rule], limits: dict[int, int]) ->
 
 
 def _measure(
-    column: Column, known: _Known, family: Callable[[Column], Likelihood], quartiles: bool
+    column: Column, known: _Counted, family: Callable[[Column], Likelihood], quartiles: bool
 ) -> tuple[Column, ColumnStatistics | Request]:
     """Take the statistics of a column from its counts, or say what to ask for them; it may grow by classes."""
-    cells, facts, counts = known
+    cells, profile, counts = known
     if column.kind == "ignore":
-        return column, ColumnStatistics(facts.n, 0.0, 0.0)
+        return column, ColumnStatistics(profile.n, 0.0, 0.0)
     if counts is not None:
         column, values = encode_growing(column, cells)
         check_values(column, values, family(column))
         return column, measure_counted(column, family(column), values, counts, quartiles)
     of = family(column)
-    if facts.n == 0:
+    if profile.n == 0:
         nothing = np.zeros(0)
         return column, measure_counted(column, of, nothing, nothing, False)
     if not of.scalable:
@@ -356,9 +362,9 @@ def _measure(
             "declare it `positive` or `real`",
             column=column.name,
         )
-    extent = (facts.minimum, facts.maximum)
+    extent = (profile.minimum, profile.maximum)
     check_values(column, np.array(extent), of)
-    return column, Request(column.name, column, of, facts.mean, extent)
+    return column, Request(column.name, column, of, profile.mean, extent)
 
 
 def _third_pass(

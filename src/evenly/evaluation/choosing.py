@@ -25,9 +25,9 @@ from evenly.tables import (
     Value,
     encode,
     infer_column,
-    look,
     make_rules,
     open_table,
+    profile_column,
 )
 
 N_FOLDS = 5
@@ -140,7 +140,7 @@ def _compare(cells: TableColumn, rule: Rule, drawn: np.random.RandomState) -> di
     """Return the log-likelihood of each observed cell under each candidate; nothing where there is no choice."""
     if rule.ignored or rule.wants_classes:
         return {}
-    profile = partial(look, cells, rule.missing)
+    profile = partial(profile_column, cells, rule.missing)
     column, seen = rule.infer(cells, profile)
     facts = seen or profile()
     names = candidates(column.kind, declared=bool(rule.kind or rule.declared))

@@ -119,7 +119,7 @@ def read_delimited(data: bytes, name: str, delimiter: str | None = None) -> Any:
     frame = _read_fast(body, names, delimiter)
     if frame is None:
         frame = _read_carefully(body.decode(), names, name, delimiter, before + n_lines)
-    return settle_types(frame, decimal_comma=delimiter == ";", name=name)
+    return infer_types(frame, decimal_comma=delimiter == ";", name=name)
 
 
 def sniff(data: bytes) -> str:
@@ -297,7 +297,7 @@ def _read_carefully(text: str, names: list[str], name: str, delimiter: str, n_li
 # --- types ----------------------------------------------------------------------------------------------------
 
 
-def settle_types(frame: Any, *, decimal_comma: bool = False, name: str = "the table") -> Any:
+def infer_types(frame: Any, *, decimal_comma: bool = False, name: str = "the table") -> Any:
     """Turn text columns whose every cell is a number into numbers; the others stay text, and so do their cells.
 
     Numbers with a leading zero, and whole numbers beyond 64 bits, keep their column a text. Empty texts are missing
@@ -315,11 +315,11 @@ def settle_types(frame: Any, *, decimal_comma: bool = False, name: str = "the ta
     Examples
     --------
     >>> import polars as pl
-    >>> settle_types(pl.DataFrame({"zip": ["02139", "10115"], "n": ["3", ""], "x": ["1e3", "-.5"]})).dtypes
+    >>> infer_types(pl.DataFrame({"zip": ["02139", "10115"], "n": ["3", ""], "x": ["1e3", "-.5"]})).dtypes
     [String, Int64, Float64]
     """
     pl = require("polars", "tool")
-    settled, commas = [], []
+    columns, commas = [], []
     for column in frame.get_columns():
         if column.dtype == pl.String:
             column = _without(column, column == "")
@@ -328,7 +328,7 @@ def settle_types(frame: Any, *, decimal_comma: bool = False, name: str = "the ta
                 commas.append(column.name)
                 column = with_points
             column = _as_numbers(column)
-        settled.append(column)
+        columns.append(column)
     if commas:
         warnings.warn(
             f"{name}: numbers with a decimal comma in {_some(commas)} were read as numbers (3,14 as 3.14); "
@@ -336,7 +336,7 @@ def settle_types(frame: Any, *, decimal_comma: bool = False, name: str = "the ta
             EvenlyWarning,
             stacklevel=2,
         )
-    return pl.DataFrame(settled)
+    return pl.DataFrame(columns)
 
 
 def _without(column: Any, gone: Any) -> Any:

@@ -22,7 +22,7 @@ from evenly.tables import (
     complete,
     encode,
     infer_column,
-    look,
+    profile_column,
     open_table,
     pick,
     select,
@@ -160,7 +160,7 @@ def _decide_columns(truth: Table, schema: Any, kinds: Mapping[Any, str] | None) 
         if declared is not None and kind is None:
             columns.append(complete(declared, cells))
         else:
-            facts = look(cells, () if declared is None else declared.missing)
+            facts = profile_column(cells, () if declared is None else declared.missing)
             columns.append(infer_column(cells, facts, kind=kind))
     return columns
 

@@ -19,7 +19,7 @@ from evenly.scaling.statistics import (
 )
 from evenly.tables import (
     Column,
-    Facts,
+    ColumnProfile,
     LazyTable,
     Rule,
     Stored,
@@ -29,8 +29,8 @@ from evenly.tables import (
     column_likelihood,
     encode_counts,
     encode_growing,
-    look,
     map_columns,
+    profile_column,
     select,
 )
 
@@ -116,7 +116,11 @@ class Measurer:
         return more
 
     def _measure_all(
-        self, table: Table, columns: Sequence[Column], cells: Sequence[TableColumn], profiles: Sequence[Facts | None]
+        self,
+        table: Table,
+        columns: Sequence[Column],
+        cells: Sequence[TableColumn],
+        profiles: Sequence[ColumnProfile | None],
     ) -> list[tuple[Column, ColumnStatistics]]:
         """Take the statistics of all columns, those that a Polars frame can take itself in one query."""
         by_engine = table.container == "polars" and not self.quartiles
@@ -126,7 +130,7 @@ class Measurer:
         return [(column, next(answers) if isinstance(part, Request) else part) for column, part in parts]
 
     def _measure_one(
-        self, by_engine: bool, column: Column, cells: TableColumn, profile: Facts | None
+        self, by_engine: bool, column: Column, cells: TableColumn, profile: ColumnProfile | None
     ) -> tuple[Column, ColumnStatistics | Request]:
         """Take the statistics of one column, or say what to ask the engine for."""
         cells = TableColumn(cells.name, cells.native)  # what it caches goes when it goes
@@ -138,7 +142,7 @@ class Measurer:
             if counts is not None:
                 return column, from_counts(counts)
         if profile is None and not column.has_classes:
-            profile = look(cells, column.missing)
+            profile = profile_column(cells, column.missing)
         column, values = encode_growing(column, cells)
         family = self.family(column)
         check_values(column, values, family)
@@ -151,10 +155,10 @@ class Measurer:
         return column, measure_values(column, family, values, profile.mean, extent, self.quartiles)
 
 
-def _infer(rule: Rule, cells: TableColumn) -> tuple[Column, Facts | None]:
+def _infer(rule: Rule, cells: TableColumn) -> tuple[Column, ColumnProfile | None]:
     """Decide what a column is; returns its profile too, without its numbers, if one was taken."""
     fresh = TableColumn(cells.name, cells.native)  # what it caches goes when it goes
-    column, profile = rule.infer(fresh, lambda: look(fresh, rule.missing))
+    column, profile = rule.infer(fresh, lambda: profile_column(fresh, rule.missing))
     return column, None if profile is None else replace(profile, numbers=None)
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from evenly._support import TableError
 from evenly.scaling.measuring import MeasuredColumn, Measurer
 from evenly.scaling.statistics import measure_counted
-from evenly.tables import Column, LazyColumn, Rule, TableColumn, Value, check_values, encode_growing, look
+from evenly.tables import Column, LazyColumn, Rule, TableColumn, Value, check_values, encode_growing, profile_column
 
 
 def merge_columns(a: MeasuredColumn, b: MeasuredColumn, rule: Rule, measurer: Measurer) -> MeasuredColumn:
@@ -74,7 +74,7 @@ class _Merge:
         if a.stored.dtype.startswith(("category", "Enum")):  # declared classes keep their order
             declared = list(dict.fromkeys([*(a.column.classes or ()), *(b.column.classes or ())]))
             seen = LazyColumn(rule.name, native, a.stored.dtype, "text", declared, a.stored.ordered)
-        inferred, _ = rule.infer(seen, lambda: look(seen, (), weights))
+        inferred, _ = rule.infer(seen, lambda: profile_column(seen, (), weights))
         column, values = encode_growing(_with_markers(inferred, a.column, b.column), TableColumn(rule.name, native))
         family = self.measurer.family(column)
         check_values(column, values, family)

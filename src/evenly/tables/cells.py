@@ -11,7 +11,7 @@ import numpy.typing as npt
 from evenly._support import TableError
 from evenly.likelihoods import Likelihood, get_likelihood
 from evenly.tables.frames import BLOCK, Floats, TableColumn, blocks
-from evenly.tables.profile import MISSING_MARKERS, Facts, read_number
+from evenly.tables.profile import MISSING_MARKERS, ColumnProfile, read_number
 from evenly.tables.schema import Column, outside
 
 
@@ -81,7 +81,7 @@ def cells_among(cells: TableColumn, some: Sequence[Any]) -> npt.NDArray[np.bool_
     return np.isin(codes, [code for code, value in enumerate(distinct) if str(value) in texts])
 
 
-def encode_counts(column: Column, facts: Facts) -> dict[float, int] | None:
+def encode_counts(column: Column, facts: ColumnProfile) -> dict[float, int] | None:
     """Return the counts of a discrete column's values or codes, if its profile has them."""
     if facts.distinct is None or facts.counts is None:
         return None

@@ -14,7 +14,7 @@ from evenly.likelihoods import FAMILIES, Likelihood
 from evenly.tables.cells import check_values, column_likelihood, encode
 from evenly.tables.frames import TableColumn, map_columns, open_table
 from evenly.tables.kinds import NO_DATA
-from evenly.tables.profile import Facts, Value, look, read_number
+from evenly.tables.profile import ColumnProfile, Value, profile_column, read_number
 from evenly.tables.schema import Column, Schema, check_markers, check_settings, complete, infer_column, pick
 
 NINES = (-9.0, *(sign * float("9" * n) for n in range(2, 8) for sign in (-1.0, 1.0)))
@@ -148,16 +148,16 @@ def inspect_table(
     def inspect(label: Any, cells: TableColumn) -> tuple[Column, InspectedColumn]:
         declared = known.get(cells.name)
         own = tuple(dict.fromkeys((*(declared.missing if declared else ()), *markers(label, cells.name))))
-        cells, facts, n_infinite = _look_at_finite(cells, own)
+        cells, profile, n_infinite = _profile_finite(cells, own)
         kind, likelihood = pick(kinds, label, cells.name), pick(likelihoods, label, cells.name)
         if declared is None or kind is not None or likelihood is not None:
             bounds = (declared.lower, declared.upper) if declared else None
-            column = infer_column(cells, facts, kind=kind, likelihood=likelihood, bounds=bounds)
+            column = infer_column(cells, profile, kind=kind, likelihood=likelihood, bounds=bounds)
             said = []
         else:
             column = complete(declared.model_copy(update={"missing": list(own)}), cells)
             said = _disagreement(column, cells)
-        return column, _inspected(column, cells, facts, n_infinite, said)
+        return column, _inspected(column, cells, profile, n_infinite, said)
 
     pairs = map_columns(inspect, opened.labels, opened.columns, n_rows=opened.n_rows)
     return Inspection(
@@ -165,10 +165,10 @@ def inspect_table(
     )
 
 
-def _look_at_finite(cells: TableColumn, markers: Sequence[Value]) -> tuple[TableColumn, Facts, int]:
-    """Return a column with its infinities missing, its facts, and how many infinities there were."""
+def _profile_finite(cells: TableColumn, markers: Sequence[Value]) -> tuple[TableColumn, ColumnProfile, int]:
+    """Return a column with its infinities missing, its profile, and how many infinities there were."""
     try:
-        return cells, look(cells, markers), 0
+        return cells, profile_column(cells, markers), 0
     except TableError:
         if cells.storage == "text":
             codes, distinct = cells.factorized
@@ -178,7 +178,7 @@ def _look_at_finite(cells: TableColumn, markers: Sequence[Value]) -> tuple[Table
             infinite = np.isinf(cells.numbers)
             kept = np.where(infinite, np.nan, cells.numbers)
         cells = TableColumn(cells.name, kept)
-        return cells, look(cells, markers), int(infinite.sum())
+        return cells, profile_column(cells, markers), int(infinite.sum())
 
 
 def _disagreement(column: Column, cells: TableColumn) -> list[str]:
@@ -193,10 +193,10 @@ def _disagreement(column: Column, cells: TableColumn) -> list[str]:
 
 
 def _inspected(
-    column: Column, cells: TableColumn, facts: Facts, n_infinite: int, said: Sequence[str]
+    column: Column, cells: TableColumn, profile: ColumnProfile, n_infinite: int, said: Sequence[str]
 ) -> InspectedColumn:
-    n_rows = facts.n_rows
-    n_observed = cells.n_observed if facts.storage in ("time", "other") else facts.n
+    n_rows = profile.n_rows
+    n_observed = cells.n_observed if profile.storage in ("time", "other") else profile.n
     n_missing = n_rows - n_observed - n_infinite
     declared = column.kind == "ignore" and column.note in ("declared", "")
     return InspectedColumn(
@@ -205,41 +205,43 @@ def _inspected(
         likelihood=column.likelihood,
         n_missing=n_missing,
         missing_share=n_missing / n_rows,
-        n_distinct=len(facts.distinct) if facts.distinct is not None else None,
-        range=(facts.minimum, facts.maximum) if facts.numeric and facts.n else None,
+        n_distinct=len(profile.distinct) if profile.distinct is not None else None,
+        range=(profile.minimum, profile.maximum) if profile.numeric and profile.n else None,
         note=column.note,
-        warnings=() if declared else (*said, *_warnings(column, facts, n_infinite)),
+        warnings=() if declared else (*said, *_warnings(column, profile, n_infinite)),
     )
 
 
-def _warnings(column: Column, facts: Facts, n_infinite: int) -> list[str]:
+def _warnings(column: Column, profile: ColumnProfile, n_infinite: int) -> list[str]:
     said = []
     if n_infinite:
         said.append(f"{_times(n_infinite, 'infinite cell')}: no model can be fitted to it; make it a missing cell")
-    if facts.n == 0:
+    if profile.n == 0:
         return [*said, f"{NO_DATA}: every cell is missing, and stays so"]
-    if (facts.numeric and facts.minimum == facts.maximum) or (facts.distinct is not None and len(facts.distinct) == 1):
-        value = f"{facts.minimum:.15g}" if facts.numeric else repr(facts.distinct[0] if facts.distinct else "")
+    if (profile.numeric and profile.minimum == profile.maximum) or (
+        profile.distinct is not None and len(profile.distinct) == 1
+    ):
+        value = f"{profile.minimum:.15g}" if profile.numeric else repr(profile.distinct[0] if profile.distinct else "")
         said.append(f"constant: every observed cell is {value}, so there is nothing to learn")
     elif column.kind == "ignore":
-        said.append(f"{column.note.partition(';')[0]}: passed through untouched{_how_to_use(column, facts)}")
-    return said + (_suspicious_numbers(facts) if facts.numeric else _suspicious_texts(facts))
+        said.append(f"{column.note.partition(';')[0]}: passed through untouched{_how_to_use(column, profile)}")
+    return said + (_suspicious_numbers(profile) if profile.numeric else _suspicious_texts(profile))
 
 
-def _how_to_use(column: Column, facts: Facts) -> str:
-    if facts.storage in ("time", "other"):
+def _how_to_use(column: Column, profile: ColumnProfile) -> str:
+    if profile.storage in ("time", "other"):
         return ""
-    kind = "count" if facts.numeric else "categorical"
+    kind = "count" if profile.numeric else "categorical"
     option = shlex.quote(f"{column.name}={kind}")
     return f"; to use it, declare its kind, such as `kinds={{{column.name!r}: {kind!r}}}` (`--kind {option}`)"
 
 
-def _suspicious_numbers(facts: Facts) -> list[str]:
+def _suspicious_numbers(profile: ColumnProfile) -> list[str]:
     """Name the numbers of nines that lie further from all others than those from each other."""
-    if facts.minimum not in NINES and facts.maximum not in NINES:
+    if profile.minimum not in NINES and profile.maximum not in NINES:
         return []
-    assert facts.numbers is not None
-    numbers = facts.numbers[~np.isnan(facts.numbers)]
+    assert profile.numbers is not None
+    numbers = profile.numbers[~np.isnan(profile.numbers)]
     hit = np.isin(numbers, NINES)
     others = numbers[~hit]
     if len(others) < 5 or others.min() == others.max():
@@ -254,11 +256,11 @@ def _suspicious_numbers(facts: Facts) -> list[str]:
     ]
 
 
-def _suspicious_texts(facts: Facts) -> list[str]:
+def _suspicious_texts(profile: ColumnProfile) -> list[str]:
     """Name the texts that keep a column from being numbers, and those that mean missing in many a table."""
-    if facts.distinct is None or facts.counts is None:
+    if profile.distinct is None or profile.counts is None:
         return []
-    texts = [(str(text), n) for text, n in zip(facts.distinct, facts.counts, strict=True)]
+    texts = [(str(text), n) for text, n in zip(profile.distinct, profile.counts, strict=True)]
     strays = dict(_strays(texts))
     said = []
     if strays:

@@ -1,4 +1,4 @@
-"""Which kind a column is, and which classes it has, by what one look at it told."""
+"""Which kind a column is, and which classes it has, from its profile."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from evenly._support import TableError
 from evenly.tables.frames import TableColumn
 from evenly.tables.patterns import DATE
-from evenly.tables.profile import Facts, Texts, Value
+from evenly.tables.profile import ColumnProfile, TextSummary, Value
 
 MOST_CLASSES = 100
 """A text column with more classes is passed through: under a trick every class is a feature."""
@@ -30,40 +30,42 @@ _YEARS = (1500.0, 2200.0)
 """Consecutive whole numbers in this range are years, not identifiers."""
 
 
-def decide_kind(cells: TableColumn, facts: Facts) -> tuple[str, str]:
+def decide_kind(cells: TableColumn, profile: ColumnProfile) -> tuple[str, str]:
     """Return the kind of a column and the reason for it."""
-    if facts.n == 0:
-        return ("real" if facts.numeric else "ignore"), NO_DATA
-    if facts.storage == "time":
+    if profile.n == 0:
+        return ("real" if profile.numeric else "ignore"), NO_DATA
+    if profile.storage == "time":
         return "ignore", "dates or times"
-    if facts.storage == "other":
+    if profile.storage == "other":
         return "ignore", "neither numbers nor texts"
-    if facts.storage == "boolean":
+    if profile.storage == "boolean":
         return "binary", ""
     if cells.categories is not None:
         n = len(cells.categories)
         # Whoever made it a category meant classes: but not those of which there are hardly cells to learn from.
-        if n > MOST_CLASSES and n > min(0.1 * facts.n, 10 * MOST_CLASSES):
-            return "ignore", f"{n} classes in {facts.n} cells; declare it `categorical` to use it"
+        if n > MOST_CLASSES and n > min(0.1 * profile.n, 10 * MOST_CLASSES):
+            return "ignore", f"{n} classes in {profile.n} cells; declare it `categorical` to use it"
         return ("ordinal", "") if cells.ordered else ("binary" if n == 2 else "categorical", "")
-    return _decide_numbers(cells, facts) if facts.numeric else _decide_texts(facts)
+    return _decide_numbers(cells, profile) if profile.numeric else _decide_texts(profile)
 
 
-def _decide_texts(facts: Facts) -> tuple[str, str]:
-    n_distinct, all_dates, wordy = facts.texts or _summarize([str(value) for value in facts.distinct or ()])
+def _decide_texts(profile: ColumnProfile) -> tuple[str, str]:
+    n_distinct, all_dates, wordy = profile.text_summary or _summarize([str(value) for value in profile.distinct or ()])
     if all_dates:
         return "ignore", "dates or times"
-    if n_distinct > 10 and n_distinct > 0.5 * facts.n:
+    if n_distinct > 10 and n_distinct > 0.5 * profile.n:
         return "ignore", "free text" if wordy else "identifier: nearly every cell differs"
     if n_distinct > MOST_CLASSES:
         return "ignore", f"{n_distinct} classes: more than {MOST_CLASSES}; declare it `categorical` to use it"
     return ("binary" if n_distinct == 2 else "categorical"), ""
 
 
-def _summarize(texts: list[str]) -> Texts:
+def _summarize(texts: list[str]) -> TextSummary:
     all_dates = all(_DATE.match(text) for text in texts)
     mean_length = sum(map(len, texts)) / max(len(texts), 1)
-    return Texts(len(texts), all_dates, is_wordy(mean_length, sum(" " in text for text in texts) / max(len(texts), 1)))
+    return TextSummary(
+        len(texts), all_dates, is_wordy(mean_length, sum(" " in text for text in texts) / max(len(texts), 1))
+    )
 
 
 def is_wordy(mean_length: float, with_spaces: float) -> bool:
@@ -71,17 +73,17 @@ def is_wordy(mean_length: float, with_spaces: float) -> bool:
     return mean_length > 40 or with_spaces > 0.5
 
 
-def _decide_numbers(cells: TableColumn, facts: Facts) -> tuple[str, str]:
-    low, high = facts.minimum, facts.maximum
-    if not facts.whole:
+def _decide_numbers(cells: TableColumn, profile: ColumnProfile) -> tuple[str, str]:
+    low, high = profile.minimum, profile.maximum
+    if not profile.whole:
         return ("real", "") if low < 0.0 else ("positive", "")
-    values = facts.distinct
-    if values is not None and len(values) == 2 and (values == (0, 1) or facts.n >= 5):
+    values = profile.distinct
+    if values is not None and len(values) == 2 and (values == (0, 1) or profile.n >= 5):
         return "binary", ""
-    if may_be_identifier(cells.name, facts) and facts.all_differ:
+    if may_be_identifier(cells.name, profile) and profile.all_differ:
         return "ignore", "identifier: whole numbers that all differ"
-    few = values is not None and 2 < len(values) <= FEW_VALUES and facts.n >= 5 * len(values)
-    peaks = few and _several_peaks(facts)
+    few = values is not None and 2 < len(values) <= FEW_VALUES and profile.n >= 5 * len(values)
+    peaks = few and _several_peaks(profile)
     # From 0 or 1 to 10 people rate: such levels often pile up at both ends, but they are ordered, and have a mean.
     rating = peaks and low in (0, 1) and high == 10 and len(values or ()) >= 9
     if peaks and not rating:
@@ -92,44 +94,44 @@ def _decide_numbers(cells: TableColumn, facts: Facts) -> tuple[str, str]:
             if few
             else ("real", "whole numbers, some negative")
         )
-    if facts.variance > MOST_OVERDISPERSION * facts.mean:
+    if profile.variance > MOST_OVERDISPERSION * profile.mean:
         return "positive", "whole numbers, spread too wide for a count"
     return "count", f"whole numbers {low:g} to {high:g}" + (": a rating" if rating else "")
 
 
-def may_be_identifier(name: str, facts: Facts) -> bool:
+def may_be_identifier(name: str, profile: ColumnProfile) -> bool:
     """Whether whole numbers are an identifier if they all differ: consecutive ones, or of a telling name."""
-    if facts.n < 20 or facts.maximum - facts.minimum < facts.n - 1:
+    if profile.n < 20 or profile.maximum - profile.minimum < profile.n - 1:
         return False
-    years = _YEARS[0] <= facts.minimum and facts.maximum <= _YEARS[1]
-    consecutive = facts.maximum - facts.minimum == facts.n - 1 and not years
+    years = _YEARS[0] <= profile.minimum and profile.maximum <= _YEARS[1]
+    consecutive = profile.maximum - profile.minimum == profile.n - 1 and not years
     return consecutive or _IDENTIFIER_NAME.search(name) is not None
 
 
-def _several_peaks(facts: Facts) -> bool:
+def _several_peaks(profile: ColumnProfile) -> bool:
     """Whether the counts of the values rise again after falling, by more than a tenth of the cells."""
-    assert facts.distinct is not None
-    assert facts.counts is not None
-    counts = np.zeros(facts.distinct[-1] - facts.distinct[0] + 1)
-    counts[np.array(facts.distinct) - facts.distinct[0]] = facts.counts
+    assert profile.distinct is not None
+    assert profile.counts is not None
+    counts = np.zeros(profile.distinct[-1] - profile.distinct[0] + 1)
+    counts[np.array(profile.distinct) - profile.distinct[0]] = profile.counts
     top = int(counts.argmax())
     rising, falling = counts[: top + 1], counts[top:][::-1]
     valleys = sum(float((np.maximum.accumulate(side) - side).sum()) for side in (rising, falling))
-    return valleys > 0.1 * facts.n
+    return valleys > 0.1 * profile.n
 
 
-def find_classes(cells: TableColumn, facts: Facts) -> list[Value]:
+def find_classes(cells: TableColumn, profile: ColumnProfile) -> list[Value]:
     """Return the classes of a column: those that its type declares, or else those that it holds, in order."""
     if cells.categories is not None:
-        gone = set(facts.markers)
+        gone = set(profile.markers)
         return _distinguishable(cells, [plain_value(value) for value in cells.categories if value not in gone])
-    if facts.storage == "boolean":
+    if profile.storage == "boolean":
         return [False, True]
-    if facts.distinct is not None:
-        values: Iterable[Any] = facts.distinct
+    if profile.distinct is not None:
+        values: Iterable[Any] = profile.distinct
     else:
-        assert facts.numbers is not None
-        distinct = np.unique(facts.numbers[~np.isnan(facts.numbers)])
+        assert profile.numbers is not None
+        distinct = np.unique(profile.numbers[~np.isnan(profile.numbers)])
         if len(distinct) > 1000:
             raise TableError(
                 f"{len(distinct)} distinct numbers",
@@ -137,7 +139,7 @@ def find_classes(cells: TableColumn, facts: Facts) -> list[Value]:
                 "declare it `real` or `count`",
                 column=cells.name,
             )
-        values = (int(v) if facts.whole else float(v) for v in distinct)
+        values = (int(v) if profile.whole else float(v) for v in distinct)
     return _distinguishable(cells, sorted((plain_value(value) for value in values), key=_order))
 
 

@@ -1,4 +1,4 @@
-"""What one look at a column tells: how it is stored, its numbers or distinct texts, which cells are missing."""
+"""The profile of a column: how it is stored, its numbers or distinct texts, and which cells are missing."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ MISSING_MARKERS = ("", "?", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NULL", "n
 _SPACED_NUMBER = re.compile(SPACED_NUMBER)
 
 
-class Asked(NamedTuple):
-    """What a table engine answered of numbers that stay with it."""
+class NumberSummary(NamedTuple):
+    """What an engine answered about a column of numbers, whose cells stay on the engine."""
 
     variance: float
     least_positive: float
@@ -30,8 +30,8 @@ class Asked(NamedTuple):
     """None where it was not asked for."""
 
 
-class Texts(NamedTuple):
-    """What there is to know of many texts without listing them."""
+class TextSummary(NamedTuple):
+    """What inference needs to know of texts that are too many to list."""
 
     n_distinct: int
     all_dates: bool
@@ -40,8 +40,8 @@ class Texts(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Facts:
-    """What inference needs to know of a column; neither `numbers` nor `asked` are there for a column of texts."""
+class ColumnProfile:
+    """What inference needs to know of a column; a column of texts has neither `numbers` nor a `number_summary`."""
 
     storage: str
     n_rows: int
@@ -56,20 +56,20 @@ class Facts:
     counts: tuple[int, ...] | None = None
     markers: tuple[Value, ...] = ()
     weights: Floats | None = None
-    """How often each of the numbers occurs, where they are distinct ones that were counted."""
-    asked: Asked | None = None
-    texts: Texts | None = None
+    """How often each number occurs, if `numbers` are distinct ones that were counted."""
+    number_summary: NumberSummary | None = None
+    text_summary: TextSummary | None = None
 
     @property
     def numeric(self) -> bool:
         """Whether the cells are numbers, or texts of numbers."""
-        return self.numbers is not None or self.asked is not None
+        return self.numbers is not None or self.number_summary is not None
 
     @property
     def variance(self) -> float:
         """Variance of the numbers."""
-        if self.asked is not None:
-            return self.asked.variance
+        if self.number_summary is not None:
+            return self.number_summary.variance
         assert self.numbers is not None
         with np.errstate(over="ignore"):
             if self.weights is not None:
@@ -80,38 +80,38 @@ class Facts:
     @property
     def least_positive(self) -> float:
         """The smallest number above 0, of a column that has one."""
-        if self.asked is not None:
-            return self.asked.least_positive
+        if self.number_summary is not None:
+            return self.number_summary.least_positive
         assert self.numbers is not None
         return min(float(b[b > 0].min()) for b in blocks(self.numbers) if (b > 0).any())
 
     @property
     def all_differ(self) -> bool:
         """Whether no number occurs twice; no, if that is not known."""
-        if self.asked is not None:
-            return self.asked.n_distinct == self.n
+        if self.number_summary is not None:
+            return self.number_summary.n_distinct == self.n
         assert self.numbers is not None
         return len(np.unique(self.numbers[~np.isnan(self.numbers)])) == self.n
 
 
-def look(column: TableColumn, missing: Sequence[Value] = (), weights: Floats | None = None) -> Facts:
-    """Gather the facts of one column, or of its distinct cells with how often each occurs."""
+def profile_column(column: TableColumn, missing: Sequence[Value] = (), weights: Floats | None = None) -> ColumnProfile:
+    """Profile a column, or its distinct cells with `weights` that say how often each occurs."""
     declared = [number for number in map(read_number, missing) if number is not None]
     if column.storage in ("boolean", "integer", "float"):
         numbers = column.numbers
         hit = np.isin(numbers, declared) if declared else np.zeros(0, bool)
         if hit.any():
             numbers = np.where(hit, np.nan, numbers)
-        return _look_at_numbers(column, numbers, tuple(missing) if hit.any() else (), weights)
+        return _profile_numbers(column, numbers, tuple(missing) if hit.any() else (), weights)
     n_rows = len(column.native) if weights is None else int(weights.sum())
     if column.storage in ("time", "other"):
-        return Facts(column.storage, n_rows, n_rows)
+        return ColumnProfile(column.storage, n_rows, n_rows)
     gone = {str(marker) for marker in (*MISSING_MARKERS, *missing)}
     if (spelled := column.spelled_numbers(gone)) is not None:
-        return _look_at_numbers(column, spelled[0], tuple(spelled[1]))
+        return _profile_numbers(column, spelled[0], tuple(spelled[1]))
     codes, distinct = column.factorized
     if not distinct:
-        return Facts("text", n_rows, 0)
+        return ColumnProfile("text", n_rows, 0)
     is_marker = np.array([isinstance(value, str) and value.strip() in gone for value in distinct])
     seen = codes >= 0
     each = None if weights is None else weights[seen]
@@ -122,13 +122,13 @@ def look(column: TableColumn, missing: Sequence[Value] = (), weights: Floats | N
     if parsed is not None:
         lookup = np.full(len(distinct) + 1, np.nan)  # the last entry is for the code -1
         lookup[:-1][~is_marker] = parsed
-        return _look_at_numbers(column, lookup[codes], markers, weights)
+        return _profile_numbers(column, lookup[codes], markers, weights)
     n = int(counts[~is_marker].sum())
-    return Facts("text", n_rows, n, distinct=tuple(kept), counts=tuple(counts[~is_marker]), markers=markers)
+    return ColumnProfile("text", n_rows, n, distinct=tuple(kept), counts=tuple(counts[~is_marker]), markers=markers)
 
 
 def _numbers_of(values: Iterable[Any]) -> list[float] | None:
-    """Return what all of some cells spell, if those are numbers; the first other one ends the reading."""
+    """Return the numbers that cells spell; None as soon as one of them spells none."""
     numbers = []
     for value in values:
         number = read_number(value)
@@ -160,7 +160,7 @@ def refuse_infinite(name: str, n_infinite: int) -> None:
 
 
 def between(mean: float, low: float, high: float) -> float:
-    """Return a mean as it must be: the middle where the sum of the numbers overflowed, never outside of them."""
+    """Return a mean that is finite and within the range, although the sum may have overflowed or been rounded."""
     return min(max(mean if np.isfinite(mean) else 0.5 * low + 0.5 * high, low), high)
 
 
@@ -168,11 +168,11 @@ MOST_SPAN = 1000
 """Whole numbers that span fewer values than this are counted, value by value."""
 
 
-def _look_at_numbers(
+def _profile_numbers(
     column: TableColumn, numbers: Floats, markers: tuple[Value, ...], weights: Floats | None = None
-) -> Facts:
+) -> ColumnProfile:
     if weights is not None:
-        return _look_at_distinct(column, numbers, markers, weights)
+        return _profile_counted(column, numbers, markers, weights)
     n, low, high, total, whole = 0, np.inf, -np.inf, 0.0, True
     for block in blocks(numbers):
         if not len(block):
@@ -183,11 +183,11 @@ def _look_at_numbers(
             total += float(block.sum())
         whole = whole and bool((block == np.rint(block)).all())
     if n == 0:
-        return Facts(column.storage, len(numbers), 0, numbers=numbers, markers=markers)
+        return ColumnProfile(column.storage, len(numbers), 0, numbers=numbers, markers=markers)
     if not (np.isfinite(low) and np.isfinite(high)):
         refuse_infinite(column.name, int(np.isinf(numbers).sum()))
     mean = between(total / n, low, high)
-    facts = Facts(column.storage, len(numbers), n, low, high, mean, whole, numbers, None, None, markers)
+    profile = ColumnProfile(column.storage, len(numbers), n, low, high, mean, whole, numbers, None, None, markers)
     if whole and high - low < MOST_SPAN:
         span = np.arange(int(low), int(high) + 1)
         counts = np.zeros(len(span), np.int64)
@@ -195,15 +195,17 @@ def _look_at_numbers(
             counts += np.bincount((block - low).astype(np.intp), minlength=len(span))
         seen = counts > 0
         distinct = tuple(int(v) for v in span[seen])
-        return replace(facts, distinct=distinct, counts=tuple(int(c) for c in counts[seen]))
-    return facts
+        return replace(profile, distinct=distinct, counts=tuple(int(c) for c in counts[seen]))
+    return profile
 
 
-def _look_at_distinct(column: TableColumn, numbers: Floats, markers: tuple[Value, ...], weights: Floats) -> Facts:
-    """Gather the facts of numbers that were counted."""
+def _profile_counted(
+    column: TableColumn, numbers: Floats, markers: tuple[Value, ...], weights: Floats
+) -> ColumnProfile:
+    """Profile distinct numbers with their counts."""
     n_rows, seen = int(weights.sum()), ~np.isnan(numbers)
     if not seen.any():
-        return Facts(column.storage, n_rows, 0, numbers=numbers, markers=markers, weights=weights)
+        return ColumnProfile(column.storage, n_rows, 0, numbers=numbers, markers=markers, weights=weights)
     values, firsts = np.unique(numbers[seen], return_inverse=True)
     counts = np.bincount(firsts, weights[seen])
     refuse_infinite(column.name, int(counts[np.isinf(values)].sum()))
@@ -211,7 +213,7 @@ def _look_at_distinct(column: TableColumn, numbers: Floats, markers: tuple[Value
     with np.errstate(over="ignore"):
         mean = between(float((values * counts).sum()) / n, low, high)
     whole = bool((values == np.rint(values)).all())
-    facts = Facts(column.storage, n_rows, n, low, high, mean, whole, numbers, None, None, markers, weights)
+    profile = ColumnProfile(column.storage, n_rows, n, low, high, mean, whole, numbers, None, None, markers, weights)
     if whole and high - low < MOST_SPAN:
-        return replace(facts, distinct=tuple(int(v) for v in values), counts=tuple(int(c) for c in counts))
-    return facts
+        return replace(profile, distinct=tuple(int(v) for v in values), counts=tuple(int(c) for c in counts))
+    return profile

@@ -15,7 +15,7 @@ from evenly._support import TableError, align, write_text
 from evenly.likelihoods import FAMILIES, Likelihood, get_likelihood, likelihood_name
 from evenly.tables.frames import TableColumn, open_table
 from evenly.tables.kinds import NO_DATA, decide_kind, find_classes
-from evenly.tables.profile import Facts, Value, look, read_number
+from evenly.tables.profile import ColumnProfile, Value, profile_column, read_number
 
 Kind = Literal["real", "positive", "count", "binary", "categorical", "ordinal", "ignore"]
 KINDS: tuple[Kind, ...] = ("real", "positive", "count", "binary", "categorical", "ordinal", "ignore")
@@ -229,7 +229,7 @@ def infer_schema(
         columns=[
             infer_column(
                 column,
-                look(column, markers(label, column.name)),
+                profile_column(column, markers(label, column.name)),
                 kind=pick(kinds, label, column.name),
                 likelihood=pick(likelihoods, label, column.name),
                 bounds=pick(bounds, label, column.name),
@@ -273,7 +273,7 @@ def pick(mapping: Mapping[Any, Any] | None, label: Any, name: str) -> Any:
 
 def infer_column(
     cells: TableColumn,
-    facts: Facts,
+    profile: ColumnProfile,
     *,
     kind: str | None = None,
     likelihood: str | Likelihood | None = None,
@@ -281,7 +281,7 @@ def infer_column(
     classes: Sequence[Value] | None = None,
     zeros: str = "shift",
 ) -> Column:
-    """Decide on one column, from its facts and what is declared of it."""
+    """Decide on one column, from its profile and what is declared about it."""
     if kind is not None and kind not in KINDS:
         raise TableError(f"the kind {kind!r}", f"expected one of {', '.join(KINDS)}", column=cells.name)
     if kind == "ignore":
@@ -289,7 +289,7 @@ def infer_column(
     if kind is not None:
         note = "declared"
     else:
-        kind, note = decide_kind(cells, facts)
+        kind, note = decide_kind(cells, profile)
         if likelihood is not None:
             kind, note = kind if _fits(likelihood, kind) else _kind_of(likelihood), f"declared {_name(likelihood)}"
     if likelihood is not None and not _fits(likelihood, kind):
@@ -299,17 +299,17 @@ def infer_column(
             "declare one of the two only",
             column=cells.name,
         )
-    markers = list(facts.markers)
+    markers = list(profile.markers)
     column = Column(name=cells.name, kind=kind, missing=markers, note=note)  # type: ignore[arg-type]  # one of KINDS
     if column.kind == "ignore":
         return column
-    if facts.storage in ("time", "other") and facts.n:
-        what = "dates or times" if facts.storage == "time" else "cells that are neither numbers nor texts"
+    if profile.storage in ("time", "other") and profile.n:
+        what = "dates or times" if profile.storage == "time" else "cells that are neither numbers nor texts"
         raise TableError(
             what, f"{column.kind} expects numbers or texts", "convert them, or `ignore`", column=cells.name
         )
     if column.has_classes:
-        column.classes = list(classes) if classes else find_classes(cells, facts)
+        column.classes = list(classes) if classes else find_classes(cells, profile)
         if not column.classes:
             return Column(name=cells.name, kind="ignore", note=NO_DATA)
         if column.kind == "binary" and len(column.classes) > 2:
@@ -319,8 +319,8 @@ def infer_column(
                 "declare it `categorical`",
                 column=cells.name,
             )
-    elif not facts.numeric and facts.n:
-        example = next(value for value in facts.distinct or ("",) if read_number(value) is None)
+    elif not profile.numeric and profile.n:
+        example = next(value for value in profile.distinct or ("",) if read_number(value) is None)
         raise TableError(
             f"the text {example!r}", f"{column.kind} expects numbers", "declare it `categorical`", column=cells.name
         )
@@ -328,9 +328,9 @@ def infer_column(
         column.likelihood = _name(likelihood)
     if bounds is not None:
         column.lower, column.upper = bounds
-    if not column.has_classes and facts.n:
+    if not column.has_classes and profile.n:
         family = likelihood if isinstance(likelihood, Likelihood) else get_likelihood(column.likelihood or "")
-        _settle_support(column, facts, family, zeros)
+        _fit_support(column, profile, family, zeros)
     return column
 
 
@@ -356,11 +356,11 @@ def _kinds(likelihood: str | Likelihood) -> tuple[str, ...]:
     return likelihood.kinds if isinstance(likelihood, Likelihood) else FAMILIES[_name(likelihood)].kinds
 
 
-def complete(column: Column, cells: TableColumn, facts: Callable[[], Facts] | None = None) -> Column:
+def complete(column: Column, cells: TableColumn, profile: Callable[[], ColumnProfile] | None = None) -> Column:
     """Return a copy of a column from a file; classes that it leaves out are those of the table."""
     column = column.model_copy(deep=True)
     if column.has_classes and column.classes is None:
-        column.classes = find_classes(cells, look(cells, column.missing) if facts is None else facts())
+        column.classes = find_classes(cells, profile_column(cells, column.missing) if profile is None else profile())
     return column
 
 
@@ -376,14 +376,14 @@ class Rule:
     zeros: str = "shift"
 
     @property
-    def settled(self) -> bool:
+    def decided(self) -> bool:
         """Whether nothing is to be inferred, but for classes that a schema leaves out."""
         return self.kind == "ignore" or (self.declared is not None and self.kind is None and self.likelihood is None)
 
     @property
     def ignored(self) -> bool:
         """Whether the column is declared to be none of the table's variables."""
-        return self.kind == "ignore" or (self.settled and self.declared is not None and self.declared.kind == "ignore")
+        return self.kind == "ignore" or (self.decided and self.declared is not None and self.declared.kind == "ignore")
 
     @property
     def missing(self) -> Sequence[Value]:
@@ -396,13 +396,13 @@ class Rule:
         kind = self.kind or (_kind_of(self.likelihood) if self.likelihood is not None else None)
         return (self.declared.kind if kind is None and self.declared is not None else kind) in CLASS_KINDS
 
-    def infer(self, cells: TableColumn, facts: Callable[[], Facts]) -> tuple[Column, Facts | None]:
-        """Decide on the column; returns its facts too, if they were asked for."""
+    def infer(self, cells: TableColumn, profile: Callable[[], ColumnProfile]) -> tuple[Column, ColumnProfile | None]:
+        """Decide on the column; returns its profile too, if it was needed."""
         if self.kind == "ignore":
             return Column(name=self.name, kind="ignore", note="declared"), None
-        if self.settled and self.declared is not None:
-            return complete(self.declared, cells, facts), None
-        seen, declared = facts(), self.declared
+        if self.decided and self.declared is not None:
+            return complete(self.declared, cells, profile), None
+        seen, declared = profile(), self.declared
         kind = self.kind
         if kind is None and self.likelihood and declared is not None and _fits(self.likelihood, declared.kind):
             kind = declared.kind
@@ -450,20 +450,20 @@ def make_rules(
     ]
 
 
-def _settle_support(column: Column, facts: Facts, family: Likelihood, zeros: str) -> None:
+def _fit_support(column: Column, profile: ColumnProfile, family: Likelihood, zeros: str) -> None:
     """Shift or clip zeros; refuse what the likelihood has no density for."""
     support = family.support
-    low = facts.minimum
-    if support.whole and not facts.whole:
+    low = profile.minimum
+    if support.whole and not profile.whole:
         raise outside(column.name, "values that are not whole numbers", family)
-    if low == facts.maximum == 0.0 == support.lower and not support.whole:
+    if low == profile.maximum == 0.0 == support.lower and not support.whole:
         column.shift, column.note = 1.0, "all zero"
     elif low == 0.0 and support.lower == 0.0 and not support.contains(np.float64(0.0)):
         if zeros == "clip":
             column.clip = PAPER_CLIP
             column.note = (column.note + "; zeros clipped as in the paper").lstrip("; ")
             return
-        column.shift = max(facts.least_positive, LEAST_SHIFT * facts.maximum)
+        column.shift = max(profile.least_positive, LEAST_SHIFT * profile.maximum)
         column.note = (column.note + "; has zeros").lstrip("; ")
     elif not support.contains(np.float64(low)):
         raise outside(column.name, f"minimum {low:g}", family)
