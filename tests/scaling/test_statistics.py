@@ -35,7 +35,7 @@ from evenly.scaling.statistics import (
     prepare,
     take_moments,
 )
-from evenly.tables.frames import BLOCK
+from evenly.tables import BLOCK
 from evenly.tables.schema import Column
 
 property_test = settings(deadline=None, derandomize=True, database=None, max_examples=examples(60))

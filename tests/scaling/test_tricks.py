@@ -42,7 +42,7 @@ from evenly.scaling.tricks import (
     undo_moments,
     undo_values,
 )
-from evenly.tables.frames import BLOCK
+from evenly.tables import BLOCK
 from evenly.tables.schema import Column
 
 property_test = settings(deadline=None, derandomize=True, database=None, max_examples=examples(100))

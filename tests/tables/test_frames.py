@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 from evenly import LipschitzScaler
-from evenly.tables.frames import as_column, fill_cells, open_table
+from evenly.tables import as_column, fill_cells, open_table
 
 CELLS = [3, 5, 100, 120, 9, 8] * 5
 SMALL: dict[str, tuple[Callable[[], Any], int]] = {

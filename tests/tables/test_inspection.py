@@ -15,7 +15,7 @@ import pytest
 from imputers import make_imputer
 
 from evenly import Schema, TableError, infer_schema, inspect_table, load_heart, read_table, write_table
-from evenly.tables.frames import as_column
+from evenly.tables import as_column
 
 RNG = np.random.default_rng(0)
 AGES = RNG.integers(12, 88, 200).tolist()

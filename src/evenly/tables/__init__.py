@@ -13,23 +13,8 @@ from evenly.tables.cells import (
     encode_counts,
     encode_growing,
 )
-from evenly.tables.frames import (
-    BLOCK,
-    Floats,
-    Stored,
-    Table,
-    TableColumn,
-    as_column,
-    blocks,
-    build_table,
-    dtype_storage,
-    fill_cells,
-    map_columns,
-    open_table,
-    refuse_duplicates,
-    restore_column,
-    select,
-)
+from evenly.tables.columns import BLOCK, Floats, Stored, TableColumn, as_column, blocks, dtype_storage
+from evenly.tables.frames import Table, build_table, map_columns, open_table, refuse_duplicates, select
 from evenly.tables.inspection import inspect_table
 from evenly.tables.kinds import is_wordy, may_be_identifier
 from evenly.tables.lazy import LazyColumn, LazyTable
@@ -46,6 +31,7 @@ from evenly.tables.profile import (
     read_number,
     refuse_infinite,
 )
+from evenly.tables.restore import fill_cells, restore_column
 from evenly.tables.schema import (
     CLASS_KINDS,
     Column,

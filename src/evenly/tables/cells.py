@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from evenly._support import TableError
 from evenly.likelihoods import Likelihood, get_likelihood
-from evenly.tables.frames import BLOCK, Floats, TableColumn, blocks
+from evenly.tables.columns import BLOCK, Floats, TableColumn, blocks
 from evenly.tables.profile import MISSING_MARKERS, ColumnProfile, read_number
 from evenly.tables.schema import Column, outside
 

@@ -12,7 +12,8 @@ import numpy as np
 from evenly._support import TableError
 from evenly.likelihoods import FAMILIES, Likelihood
 from evenly.tables.cells import check_values, column_likelihood, encode
-from evenly.tables.frames import TableColumn, map_columns, open_table
+from evenly.tables.columns import TableColumn
+from evenly.tables.frames import map_columns, open_table
 from evenly.tables.kinds import NO_DATA
 from evenly.tables.profile import ColumnProfile, Value, profile_column, read_number
 from evenly.tables.schema import Column, Schema, check_markers, check_settings, complete, infer_column, pick

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from evenly._support import TableError
-from evenly.tables.frames import TableColumn
+from evenly.tables.columns import TableColumn
 from evenly.tables.patterns import DATE
 from evenly.tables.profile import ColumnProfile, TextSummary, Value
 

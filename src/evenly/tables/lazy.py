@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from evenly.tables.frames import Storage, TableColumn
+from evenly.tables.columns import Storage, TableColumn
 
 
 @dataclass(frozen=True)

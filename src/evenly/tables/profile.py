@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from evenly._support import TableError
-from evenly.tables.frames import Floats, TableColumn, blocks
+from evenly.tables.columns import Floats, TableColumn, blocks
 from evenly.tables.patterns import SPACED_NUMBER
 
 Value = bool | int | float | str

@@ -13,7 +13,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from evenly._support import TableError, align, write_text
 from evenly.likelihoods import FAMILIES, Likelihood, get_likelihood, likelihood_name
-from evenly.tables.frames import TableColumn, open_table
+from evenly.tables.columns import TableColumn
+from evenly.tables.frames import open_table
 from evenly.tables.kinds import NO_DATA, decide_kind, find_classes
 from evenly.tables.profile import ColumnProfile, Value, profile_column, read_number
 
