@@ -17,7 +17,7 @@ import pytest
 import evenly
 from evenly.metrics import baseline_errors, column_errors
 from evenly.paper.datasets import DataSet, schema, synthetic
-from evenly.tables.schema import Column, infer_schema
+from evenly.tables import Column, infer_schema
 
 ROOT = Path(__file__).parents[2]
 

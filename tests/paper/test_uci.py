@@ -16,7 +16,7 @@ from sizes import examples
 
 from evenly._support.errors import EvenlyWarning
 from evenly.scaling.scaler import LipschitzScaler
-from evenly.tables.schema import infer_schema
+from evenly.tables import infer_schema
 
 pd = pytest.importorskip("pandas")
 pl = pytest.importorskip("polars")

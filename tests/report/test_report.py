@@ -20,7 +20,7 @@ from report_parts import HOSTILE, make_diagnosis, make_table, make_trial
 
 import evenly
 from evenly.report.distributions import bin_edges, distributions
-from evenly.tables.schema import Column, Schema, infer_schema
+from evenly.tables import Column, Schema, infer_schema
 
 pytest.importorskip("plotly")
 

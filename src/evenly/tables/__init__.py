@@ -32,19 +32,8 @@ from evenly.tables.profile import (
     refuse_infinite,
 )
 from evenly.tables.restore import fill_cells, restore_column
-from evenly.tables.schema import (
-    CLASS_KINDS,
-    Column,
-    Kind,
-    Rule,
-    Schema,
-    check_settings,
-    complete,
-    infer_column,
-    infer_schema,
-    make_rules,
-    pick,
-)
+from evenly.tables.rules import Rule, check_settings, complete, infer_column, infer_schema, make_rules, pick
+from evenly.tables.schema import CLASS_KINDS, Column, Kind, Schema
 
 __all__ = [
     "BLOCK",

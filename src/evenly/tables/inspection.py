@@ -16,7 +16,8 @@ from evenly.tables.columns import TableColumn
 from evenly.tables.frames import map_columns, open_table
 from evenly.tables.kinds import NO_DATA
 from evenly.tables.profile import ColumnProfile, Value, profile_column, read_number
-from evenly.tables.schema import Column, Schema, check_markers, check_settings, complete, infer_column, pick
+from evenly.tables.rules import check_markers, check_settings, complete, infer_column, pick
+from evenly.tables.schema import Column, Schema
 
 NINES = (-9.0, *(sign * float("9" * n) for n in range(2, 8) for sign in (-1.0, 1.0)))
 """Numbers that often stand for a missing cell: -9, 99, -99, 999, -999 and so on."""

@@ -1,0 +1,291 @@
+"""Which kind and likelihood each column gets: inferred from its profile, unless settings or a schema declare them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from evenly._support import TableError
+from evenly.likelihoods import Likelihood, get_likelihood
+from evenly.tables.columns import TableColumn
+from evenly.tables.frames import open_table
+from evenly.tables.kinds import NO_DATA, decide_kind, find_classes
+from evenly.tables.profile import ColumnProfile, Value, profile_column, read_number
+from evenly.tables.schema import CLASS_KINDS, KINDS, Column, Schema, declared_name, fits, implied_kind, outside
+
+PAPER_CLIP = 1e-30
+"""Where the paper's code puts the zeros of a positive column; kept for reproducing it, never a default."""
+
+LEAST_SHIFT = 1e-6
+"""The shift of a column with zeros is never less than this share of its maximum: at most 14 nats of log x."""
+
+
+def infer_schema(
+    table: Any,
+    *,
+    kinds: Mapping[Any, str] | None = None,
+    likelihoods: Mapping[Any, str | Likelihood] | None = None,
+    bounds: Mapping[Any, tuple[float | None, float | None]] | None = None,
+    missing: Mapping[Any, Sequence[Value]] | Sequence[Value] | None = None,
+    zeros: Literal["shift", "clip"] = "shift",
+) -> Schema:
+    """Infer the kind of every column; each choice can be overridden by column.
+
+    Parameters
+    ----------
+    table : dataframe or array
+        As people have them: texts, classes, booleans, whole numbers that are codes, missing cells.
+    kinds : mapping of column to kind, optional
+        `{"age": "count", "id": "ignore"}`.
+    likelihoods : mapping of column to likelihood, optional
+        A name, or a likelihood of your own.
+    bounds : mapping of column to (lower, upper), optional
+        Values outside are errors; None leaves an end open.
+    missing : markers, or mapping of column to markers, optional
+        Values that mean a missing cell, beside `?`, `NA`, empty texts and the like.
+    zeros : {"shift", "clip"}
+        A positive column with zeros is shifted by its smallest positive value; "clip" raises the zeros to 1e-30
+        as the paper's code does, which puts them 69 nats below 1.
+
+    Examples
+    --------
+    >>> table = np.array([["3", "red"], ["?", "blue"], ["5", "red"], ["4", "blue"]], dtype=object)
+    >>> print(infer_schema(table, kinds={"x0": "real"}))
+    column  kind    likelihood  details       note
+    x0      real    normal      missing: '?'  declared
+    x1      binary  bernoulli   blue | red
+    """
+    opened = open_table(table)
+    by_column = missing if isinstance(missing, Mapping) else None
+    check_settings(opened, kinds=kinds, likelihoods=likelihoods, bounds=bounds, missing=by_column)
+    markers = check_markers(missing)
+    if zeros not in ("shift", "clip"):
+        raise TableError(f"zeros = {zeros!r}", "expected 'shift' or 'clip'")
+    columns = dict(zip(opened.labels, opened.columns, strict=True))
+    return Schema(
+        columns=[
+            infer_column(
+                column,
+                profile_column(column, markers(label, column.name)),
+                kind=pick(kinds, label, column.name),
+                likelihood=pick(likelihoods, label, column.name),
+                bounds=pick(bounds, label, column.name),
+                zeros=zeros,
+            )
+            for label, column in columns.items()
+        ]
+    )
+
+
+def check_settings(opened: Any, **settings: Any) -> None:
+    """Refuse settings that are no mapping by column, or are for columns that the table does not have."""
+    known: set[Any] = {*opened.labels, *opened.names}
+    for setting, mapping in settings.items():
+        if mapping is not None and not isinstance(mapping, Mapping):
+            raise TableError(f"{setting} = {mapping!r}", "expected a mapping by column", '{"age": ...}')
+        for name in mapping or ():
+            if name not in known:
+                raise TableError(
+                    f"{setting} for it", f"expected one of {opened.names[:20]}", "check the spelling", column=name
+                )
+
+
+def check_markers(missing: Any) -> Callable[[Any, str], Sequence[Value]]:
+    """Return the markers of missing cells by column: one list for all columns, or a mapping."""
+    if isinstance(missing, Mapping):
+        return lambda label, name: check_markers(pick(missing, label, name))(label, name)
+    if missing is not None and (isinstance(missing, str) or not isinstance(missing, Sequence)):
+        raise TableError(
+            f"missing = {missing!r}", "expected a list of markers, or a mapping of column to one", "[-999]"
+        )
+    return lambda label, name: missing or ()
+
+
+def pick(mapping: Mapping[Any, Any] | None, label: Any, name: str) -> Any:
+    """Return what a mapping by column says of one, by its label or its name."""
+    if not mapping:
+        return None
+    return mapping[label] if label in mapping else mapping.get(name)
+
+
+def infer_column(
+    cells: TableColumn,
+    profile: ColumnProfile,
+    *,
+    kind: str | None = None,
+    likelihood: str | Likelihood | None = None,
+    bounds: tuple[float | None, float | None] | None = None,
+    classes: Sequence[Value] | None = None,
+    zeros: str = "shift",
+) -> Column:
+    """Decide on one column, from its profile and what is declared about it."""
+    if kind is not None and kind not in KINDS:
+        raise TableError(f"the kind {kind!r}", f"expected one of {', '.join(KINDS)}", column=cells.name)
+    if kind == "ignore":
+        return Column(name=cells.name, kind="ignore", note="declared")
+    if kind is not None:
+        note = "declared"
+    else:
+        kind, note = decide_kind(cells, profile)
+        if likelihood is not None:
+            kind, note = (
+                kind if fits(likelihood, kind) else implied_kind(likelihood),
+                f"declared {declared_name(likelihood)}",
+            )
+    if likelihood is not None and not fits(likelihood, kind):
+        raise TableError(
+            f"the kind {kind!r} and the likelihood {declared_name(likelihood)!r}",
+            f"{declared_name(likelihood)} goes with {implied_kind(likelihood)!r}",
+            "declare one of the two only",
+            column=cells.name,
+        )
+    markers = list(profile.markers)
+    column = Column(name=cells.name, kind=kind, missing=markers, note=note)  # type: ignore[arg-type]  # one of KINDS
+    if column.kind == "ignore":
+        return column
+    if profile.storage in ("time", "other") and profile.n:
+        what = "dates or times" if profile.storage == "time" else "cells that are neither numbers nor texts"
+        raise TableError(
+            what, f"{column.kind} expects numbers or texts", "convert them, or `ignore`", column=cells.name
+        )
+    if column.has_classes:
+        column.classes = list(classes) if classes else find_classes(cells, profile)
+        if not column.classes:
+            return Column(name=cells.name, kind="ignore", note=NO_DATA)
+        if column.kind == "binary" and len(column.classes) > 2:
+            raise TableError(
+                f"{len(column.classes)} classes",
+                "binary expects at most 2",
+                "declare it `categorical`",
+                column=cells.name,
+            )
+    elif not profile.numeric and profile.n:
+        example = next(value for value in profile.distinct or ("",) if read_number(value) is None)
+        raise TableError(
+            f"the text {example!r}", f"{column.kind} expects numbers", "declare it `categorical`", column=cells.name
+        )
+    if likelihood is not None:
+        column.likelihood = declared_name(likelihood)
+    if bounds is not None:
+        column.lower, column.upper = bounds
+    if not column.has_classes and profile.n:
+        family = likelihood if isinstance(likelihood, Likelihood) else get_likelihood(column.likelihood or "")
+        _fit_support(column, profile, family, zeros)
+    return column
+
+
+def complete(column: Column, cells: TableColumn, profile: Callable[[], ColumnProfile] | None = None) -> Column:
+    """Return a copy of a column from a file; classes that it leaves out are those of the table."""
+    column = column.model_copy(deep=True)
+    if column.has_classes and column.classes is None:
+        column.classes = find_classes(cells, profile_column(cells, column.missing) if profile is None else profile())
+    return column
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What is declared of one column: by settings, which come first, and by a schema."""
+
+    name: str
+    kind: str | None = None
+    likelihood: str | Likelihood | None = None
+    declared: Column | None = None
+    markers: tuple[Value, ...] = ()
+    zeros: str = "shift"
+
+    @property
+    def decided(self) -> bool:
+        """Whether nothing is to be inferred, but for classes that a schema leaves out."""
+        return self.kind == "ignore" or (self.declared is not None and self.kind is None and self.likelihood is None)
+
+    @property
+    def ignored(self) -> bool:
+        """Whether the column is declared to be none of the table's variables."""
+        return self.kind == "ignore" or (self.decided and self.declared is not None and self.declared.kind == "ignore")
+
+    @property
+    def missing(self) -> Sequence[Value]:
+        """The markers of missing cells."""
+        return self.markers if self.declared is None else self.declared.missing
+
+    @property
+    def wants_classes(self) -> bool:
+        """Whether the column is declared to be a choice among classes."""
+        kind = self.kind or (implied_kind(self.likelihood) if self.likelihood is not None else None)
+        return (self.declared.kind if kind is None and self.declared is not None else kind) in CLASS_KINDS
+
+    def infer(self, cells: TableColumn, profile: Callable[[], ColumnProfile]) -> tuple[Column, ColumnProfile | None]:
+        """Decide on the column; returns its profile too, if it was needed."""
+        if self.kind == "ignore":
+            return Column(name=self.name, kind="ignore", note="declared"), None
+        if self.decided and self.declared is not None:
+            return complete(self.declared, cells, profile), None
+        seen, declared = profile(), self.declared
+        kind = self.kind
+        if kind is None and self.likelihood and declared is not None and fits(self.likelihood, declared.kind):
+            kind = declared.kind
+        column = infer_column(
+            cells,
+            seen,
+            kind=kind,
+            likelihood=self.likelihood,
+            bounds=None if declared is None else (declared.lower, declared.upper),
+            classes=None if declared is None else declared.classes,
+            zeros=self.zeros,
+        )
+        if column.kind != "ignore":  # later tables may hold what this one does not
+            column.missing = list(dict.fromkeys([*column.missing, *self.missing]))
+        return column, seen
+
+
+def make_rules(
+    opened: Any,
+    *,
+    kinds: Mapping[Any, str] | None = None,
+    likelihoods: Mapping[Any, str | Likelihood] | None = None,
+    schema: Schema | str | Path | None = None,
+    missing: Mapping[Any, Sequence[Value]] | Sequence[Value] | None = None,
+    zeros: str = "shift",
+) -> list[Rule]:
+    """Check settings; returns what they and a schema declare of each column of an opened table."""
+    if not (schema is None or isinstance(schema, (str, Path, Schema))):
+        raise TableError(f"schema = {schema!r}", "expected a Schema or the path of one")
+    given = Schema.load(schema) if isinstance(schema, (str, Path)) else schema
+    known = {column.name: column for column in given.columns} if given else {}
+    by_column = missing if isinstance(missing, Mapping) else None
+    check_settings(opened, kinds=kinds, likelihoods=likelihoods, schema=known, missing=by_column)
+    markers = check_markers(missing)
+    return [
+        Rule(
+            name,
+            pick(kinds, label, name),
+            pick(likelihoods, label, name),
+            known.get(name),
+            tuple(markers(label, name)),
+            zeros,
+        )
+        for label, name in zip(opened.labels, opened.names, strict=True)
+    ]
+
+
+def _fit_support(column: Column, profile: ColumnProfile, family: Likelihood, zeros: str) -> None:
+    """Shift or clip zeros; refuse what the likelihood has no density for."""
+    support = family.support
+    low = profile.minimum
+    if support.whole and not profile.whole:
+        raise outside(column.name, "values that are not whole numbers", family)
+    if low == profile.maximum == 0.0 == support.lower and not support.whole:
+        column.shift, column.note = 1.0, "all zero"
+    elif low == 0.0 and support.lower == 0.0 and not support.contains(np.float64(0.0)):
+        if zeros == "clip":
+            column.clip = PAPER_CLIP
+            column.note = (column.note + "; zeros clipped as in the paper").lstrip("; ")
+            return
+        column.shift = max(profile.least_positive, LEAST_SHIFT * profile.maximum)
+        column.note = (column.note + "; has zeros").lstrip("; ")
+    elif not support.contains(np.float64(low)):
+        raise outside(column.name, f"minimum {low:g}", family)
