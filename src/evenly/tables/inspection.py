@@ -16,7 +16,7 @@ from evenly.tables.columns import TableColumn
 from evenly.tables.frames import map_columns, open_table
 from evenly.tables.kinds import NO_DATA
 from evenly.tables.profile import ColumnProfile, Value, profile_column, read_number
-from evenly.tables.rules import check_markers, check_settings, complete, infer_column, pick
+from evenly.tables.rules import Rule, check_markers, check_settings, complete, infer_column, pick
 from evenly.tables.schema import Column, Schema
 
 NINES = (-9.0, *(sign * float("9" * n) for n in range(2, 8) for sign in (-1.0, 1.0)))
@@ -148,23 +148,28 @@ def inspect_table(
     markers = check_markers(missing)
 
     def inspect(label: Any, cells: TableColumn) -> tuple[Column, InspectedColumn]:
-        declared = known.get(cells.name)
-        own = tuple(dict.fromkeys((*(declared.missing if declared else ()), *markers(label, cells.name))))
-        cells, profile, n_infinite = _profile_finite(cells, own)
-        kind, likelihood = pick(kinds, label, cells.name), pick(likelihoods, label, cells.name)
-        if declared is None or kind is not None or likelihood is not None:
-            bounds = (declared.lower, declared.upper) if declared else None
-            column = infer_column(cells, profile, kind=kind, likelihood=likelihood, bounds=bounds)
-            said = []
-        else:
-            column = complete(declared.model_copy(update={"missing": list(own)}), cells)
-            said = _disagreement(column, cells)
-        return column, _inspected(column, cells, profile, n_infinite, said)
+        name = cells.name
+        rule = Rule(name, pick(kinds, label, name), pick(likelihoods, label, name), known.get(name))
+        return _inspect_column(cells, rule, markers(label, name))
 
     pairs = map_columns(inspect, opened.labels, opened.columns, n_rows=opened.n_rows)
-    return Inspection(
-        opened.n_rows, tuple(found for _, found in pairs), Schema(columns=[column for column, _ in pairs])
-    )
+    columns, found = zip(*pairs, strict=True)
+    return Inspection(opened.n_rows, found, Schema(columns=list(columns)))
+
+
+def _inspect_column(cells: TableColumn, rule: Rule, markers: Sequence[Value]) -> tuple[Column, InspectedColumn]:
+    """Decide on a column, and list what looks wrong in it."""
+    declared = rule.declared
+    missing = tuple(dict.fromkeys((*(declared.missing if declared else ()), *markers)))
+    cells, profile, n_infinite = _profile_finite(cells, missing)
+    warnings: list[str] = []
+    if declared is None or rule.kind is not None or rule.likelihood is not None:
+        bounds = (declared.lower, declared.upper) if declared else None
+        column = infer_column(cells, profile, kind=rule.kind, likelihood=rule.likelihood, bounds=bounds)
+    else:
+        column = complete(declared.model_copy(update={"missing": list(missing)}), cells)
+        warnings = _disagreement(column, cells)
+    return column, _inspected(column, cells, profile, n_infinite, warnings)
 
 
 def _profile_finite(cells: TableColumn, markers: Sequence[Value]) -> tuple[TableColumn, ColumnProfile, int]:
@@ -195,7 +200,7 @@ def _disagreement(column: Column, cells: TableColumn) -> list[str]:
 
 
 def _inspected(
-    column: Column, cells: TableColumn, profile: ColumnProfile, n_infinite: int, said: Sequence[str]
+    column: Column, cells: TableColumn, profile: ColumnProfile, n_infinite: int, warnings: Sequence[str]
 ) -> InspectedColumn:
     n_rows = profile.n_rows
     n_observed = cells.n_observed if profile.storage in ("time", "other") else profile.n
@@ -210,24 +215,24 @@ def _inspected(
         n_distinct=len(profile.distinct) if profile.distinct is not None else None,
         range=(profile.minimum, profile.maximum) if profile.numeric and profile.n else None,
         note=column.note,
-        warnings=() if declared else (*said, *_warnings(column, profile, n_infinite)),
+        warnings=() if declared else (*warnings, *_warnings(column, profile, n_infinite)),
     )
 
 
 def _warnings(column: Column, profile: ColumnProfile, n_infinite: int) -> list[str]:
-    said = []
+    found = []
     if n_infinite:
-        said.append(f"{_times(n_infinite, 'infinite cell')}: no model can be fitted to it; make it a missing cell")
+        found.append(f"{_times(n_infinite, 'infinite cell')}: no model can be fitted to it; make it a missing cell")
     if profile.n == 0:
-        return [*said, f"{NO_DATA}: every cell is missing, and stays so"]
+        return [*found, f"{NO_DATA}: every cell is missing, and stays so"]
     if (profile.numeric and profile.minimum == profile.maximum) or (
         profile.distinct is not None and len(profile.distinct) == 1
     ):
         value = f"{profile.minimum:.15g}" if profile.numeric else repr(profile.distinct[0] if profile.distinct else "")
-        said.append(f"constant: every observed cell is {value}, so there is nothing to learn")
+        found.append(f"constant: every observed cell is {value}, so there is nothing to learn")
     elif column.kind == "ignore":
-        said.append(f"{column.note.partition(';')[0]}: passed through untouched{_how_to_use(column, profile)}")
-    return said + (_suspicious_numbers(profile) if profile.numeric else _suspicious_texts(profile))
+        found.append(f"{column.note.partition(';')[0]}: passed through untouched{_how_to_use(column, profile)}")
+    return found + (_suspicious_numbers(profile) if profile.numeric else _suspicious_texts(profile))
 
 
 def _how_to_use(column: Column, profile: ColumnProfile) -> str:
@@ -264,15 +269,15 @@ def _suspicious_texts(profile: ColumnProfile) -> list[str]:
         return []
     texts = [(str(text), n) for text, n in zip(profile.distinct, profile.counts, strict=True)]
     strays = dict(_strays(texts))
-    said = []
+    found = []
     if strays:
         listed = ", ".join(map(repr, strays))
         cells = _times(sum(strays.values()), "cell")
-        said.append(f"numbers, except for {listed} ({cells}), so taken for texts: {_remedy(listed, *strays)}")
+        found.append(f"numbers, except for {listed} ({cells}), so taken for texts: {_remedy(listed, *strays)}")
     for text, n in texts:
         if text not in strays and text.strip().lower() in WORDS:
-            said.append(f"{text!r} appears {_times(n, 'time')}: {_remedy(repr(text), text)}")
-    return said
+            found.append(f"{text!r} appears {_times(n, 'time')}: {_remedy(repr(text), text)}")
+    return found
 
 
 def _strays(texts: Sequence[tuple[str, int]]) -> list[tuple[str, int]]:

@@ -127,31 +127,12 @@ def infer_column(
         raise TableError(f"the kind {kind!r}", f"expected one of {', '.join(KINDS)}", column=cells.name)
     if kind == "ignore":
         return Column(name=cells.name, kind="ignore", note="declared")
-    if kind is not None:
-        note = "declared"
-    else:
-        kind, note = decide_kind(cells, profile)
-        if likelihood is not None:
-            kind, note = (
-                kind if fits(likelihood, kind) else implied_kind(likelihood),
-                f"declared {declared_name(likelihood)}",
-            )
-    if likelihood is not None and not fits(likelihood, kind):
-        raise TableError(
-            f"the kind {kind!r} and the likelihood {declared_name(likelihood)!r}",
-            f"{declared_name(likelihood)} goes with {implied_kind(likelihood)!r}",
-            "declare one of the two only",
-            column=cells.name,
-        )
+    kind, note = _choose_kind(cells, profile, kind, likelihood)
     markers = list(profile.markers)
     column = Column(name=cells.name, kind=kind, missing=markers, note=note)  # type: ignore[arg-type]  # one of KINDS
     if column.kind == "ignore":
         return column
-    if profile.storage in ("time", "other") and profile.n:
-        what = "dates or times" if profile.storage == "time" else "cells that are neither numbers nor texts"
-        raise TableError(
-            what, f"{column.kind} expects numbers or texts", "convert them, or `ignore`", column=cells.name
-        )
+    _refuse_cells(column, profile)
     if column.has_classes:
         column.classes = list(classes) if classes else find_classes(cells, profile)
         if not column.classes:
@@ -163,11 +144,6 @@ def infer_column(
                 "declare it `categorical`",
                 column=cells.name,
             )
-    elif not profile.numeric and profile.n:
-        example = next(value for value in profile.distinct or ("",) if read_number(value) is None)
-        raise TableError(
-            f"the text {example!r}", f"{column.kind} expects numbers", "declare it `categorical`", column=cells.name
-        )
     if likelihood is not None:
         column.likelihood = declared_name(likelihood)
     if bounds is not None:
@@ -176,6 +152,43 @@ def infer_column(
         family = likelihood if isinstance(likelihood, Likelihood) else get_likelihood(column.likelihood or "")
         _fit_support(column, profile, family, zeros)
     return column
+
+
+def _choose_kind(
+    cells: TableColumn, profile: ColumnProfile, kind: str | None, likelihood: str | Likelihood | None
+) -> tuple[str, str]:
+    """Return the kind of a column, declared or inferred, and the reason for it; refuse a likelihood of another kind."""
+    note = "declared"
+    if kind is None:
+        kind, note = decide_kind(cells, profile)
+        if likelihood is not None:
+            kind = kind if fits(likelihood, kind) else implied_kind(likelihood)
+            note = f"declared {declared_name(likelihood)}"
+    if likelihood is not None and not fits(likelihood, kind):
+        name = declared_name(likelihood)
+        raise TableError(
+            f"the kind {kind!r} and the likelihood {name!r}",
+            f"{name} goes with {implied_kind(likelihood)!r}",
+            "declare one of the two only",
+            column=cells.name,
+        )
+    return kind, note
+
+
+def _refuse_cells(column: Column, profile: ColumnProfile) -> None:
+    """Refuse cells that a column of its kind cannot hold."""
+    if not profile.n:
+        return
+    if profile.storage in ("time", "other"):
+        what = "dates or times" if profile.storage == "time" else "cells that are neither numbers nor texts"
+        raise TableError(
+            what, f"{column.kind} expects numbers or texts", "convert them, or `ignore`", column=column.name
+        )
+    if not column.has_classes and not profile.numeric:
+        example = next(value for value in profile.distinct or ("",) if read_number(value) is None)
+        raise TableError(
+            f"the text {example!r}", f"{column.kind} expects numbers", "declare it `categorical`", column=column.name
+        )
 
 
 def complete(column: Column, cells: TableColumn, profile: Callable[[], ColumnProfile] | None = None) -> Column:
