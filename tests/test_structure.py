@@ -22,7 +22,6 @@ UNFINISHED: dict[str, set[str]] = {
         "evaluation/balance.py",
         "imputation/encoding.py",
         "imputation/imputer.py",
-        "io/formats.py",
         "models/bbvi.py",
         "paper/figures.py",
     },

@@ -22,8 +22,7 @@ from evenly.imputation.columns import describe
 from evenly.imputation.encoding import EncodedColumn, EncodedTable, lay_out
 from evenly.imputation.ensemble import Ensemble
 from evenly.imputation.streaming import BatchStream, ahead, draw_sample
-from evenly.io import parquet
-from evenly.io.formats import write_parts
+from evenly.io import parquet, write_parts
 from evenly.io.parquet import Parquet, is_dataset, open_parquet
 from evenly.models import Plan, Stream, Watchers
 from evenly.models.fitting import fit_model

@@ -27,8 +27,9 @@ from polars.testing import assert_frame_equal
 from sizes import examples
 
 from evenly import EvenlyWarning, TableError, load_heart
+from evenly.io import check_writable, read_table, write_table
 from evenly.io.delimited import infer_types, read_delimited, sniff
-from evenly.io.formats import FORMATS, check_writable, form_of, parse_form, read_table, write_table
+from evenly.io.formats import FORMATS, form_of, parse_form
 
 NAMES = [
     *(f"a{extension}" for extensions in FORMATS.values() for extension in extensions),

@@ -3,8 +3,9 @@
 What columns mean is not known here.
 """
 
-from evenly.io.formats import check_writable, read_table, write_parts, write_table
+from evenly.io.delimited import infer_types
 from evenly.io.parquet import Parquet, Piece, is_dataset, open_parquet
+from evenly.io.reading import read_table
 from evenly.io.sources import (
     EXTENSIONS,
     check_alike,
@@ -15,6 +16,7 @@ from evenly.io.sources import (
     polars_errors,
     scan,
 )
+from evenly.io.writing import check_writable, write_parts, write_table
 
 __all__ = [
     "EXTENSIONS",
@@ -25,6 +27,7 @@ __all__ = [
     "clear",
     "count_rows",
     "find_files",
+    "infer_types",
     "is_dataset",
     "is_many",
     "open_parquet",

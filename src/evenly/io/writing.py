@@ -1,0 +1,242 @@
+"""Tables to files of any usual format, all or nothing."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import lzma
+import os
+import sys
+import tempfile
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from itertools import chain
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+from evenly._support import EvenlyWarning, TableError, replacing, require
+
+if TYPE_CHECKING:
+    pass
+from evenly.io.formats import TEXT_FORMATS, Form, _clear, form_of, is_special, is_standard, parse_form
+
+
+def check_writable(target: str | Path, *, form: str | None = None) -> None:
+    """Refuse, before any long work, a target that `write_table` could not write to.
+
+    Examples
+    --------
+    >>> check_writable("no_such_format.xlsx")
+    Traceback (most recent call last):
+    evenly.TableError: got the name 'no_such_format.xlsx', but expected one of csv, tsv, ...
+    """
+    parse_form(form) if form else form_of(target)
+    path = Path(target)
+    if is_standard(target):
+        return
+    if path.is_dir():
+        raise TableError(f"{target}, which is a folder", "expected a file to write")
+    if (path.exists() or is_special(path)) and not os.access(path, os.W_OK):
+        raise TableError(f"{target}, which may not be written", "expected a file to write")
+    if is_special(path):
+        return
+    folder = next(parent for parent in _real(path).parents if parent.exists())
+    try:
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise TableError(f"{target}: {error.strerror} in {folder}", "expected a folder to write to") from None
+
+
+def write_table(table: Any, target: str | Path, *, form: str | None = None) -> None:
+    """Write a table to a file, all or nothing, or to standard output.
+
+    A reader sees the old file or the new one, never half of it; whatever goes wrong, the old one stays. Delimited
+    text is written with `,` or tabs, in UTF-8, and numbers so that they are read back to the last bit.
+
+    Parameters
+    ----------
+    table : dataframe
+        Polars, pandas or Arrow.
+    target : str or Path
+        A path; `-` is standard output. Pipes and devices are written to as they are.
+    form : str, optional
+        One of `evenly.io.formats.FORMATS`, such as `parquet` or `csv.gz`; by default what the name says, and CSV for
+        standard output.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> write_table(pl.DataFrame({"name": ["Ann", "Bo, Jr."], "height": [1.7, None]}), "-")
+    name,height
+    Ann,1.7
+    "Bo, Jr.",
+    """
+    wanted = parse_form(form) if form else form_of(target)
+    frame = _writable(_as_polars(table), wanted)
+    path = Path(target)
+    if is_standard(target):
+        _write_standard(frame, wanted)
+        return
+    check_writable(target, form=form)
+    with _clear(f"{target}, which could not be written", "expected room and the right to; an old file is unchanged"):
+        if is_special(path):
+            with path.open("wb") as file:
+                _write(frame, file, wanted)
+            return
+        with replacing(_real(path)) as temporary, temporary.open("wb") as file:
+            _write(frame, file, wanted)
+
+
+def write_parts(tables: Iterable[Any], target: str | Path, *, form: str | None = None) -> None:
+    """Write a table that comes part by part to a file, all or nothing; no more than a part is in memory.
+
+    Parameters
+    ----------
+    tables : iterable of dataframes
+        The parts, from top to bottom: of the same columns, and at least one.
+    target, form
+        As in `write_table`, but for standard output and for text that is compressed by zstd.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_parts((pl.DataFrame({"x": [k, None]}) for k in range(2)), f"{folder}/all.csv")
+    ...     (Path(folder) / "all.csv").read_text().split()
+    ['x', '0', '1']
+    """
+    wanted = parse_form(form) if form else form_of(target)
+    if is_standard(target) or wanted.compression == "zst":
+        got = "standard output" if is_standard(target) else f"the format {str(wanted)!r}"
+        raise TableError(f"{got} for a table part by part", "expected a file", "write .parquet, .csv or .csv.gz")
+    check_writable(target, form=form)
+    frames = (_writable(_as_polars(table), wanted) for table in tables)
+    with (
+        _clear(f"{target}, which could not be written", "expected room and the right to; an old file is unchanged"),
+        replacing(_real(Path(target))) as temporary,
+        temporary.open("wb") as file,
+        _compressing(file, wanted.compression) as out,
+    ):
+        _WRITE_PARTS[wanted.name](frames, out)
+
+
+def _write_texts(frames: Iterator[Any], file: IO[bytes], form: str) -> None:
+    for number, frame in enumerate(frames):
+        header = {"include_header": not number} if form != "jsonl" else {}
+        _WRITE[form](frame, file, **header)
+
+
+def _write_binaries(frames: Iterator[Any], file: IO[bytes], writer: Callable[..., Any]) -> None:
+    first = next(frames).to_arrow()
+    with writer(file, first.schema) as out:
+        for part in chain([first], (frame.to_arrow() for frame in frames)):
+            out.write_table(part)
+
+
+_WRITE_PARTS: dict[str, Callable[[Iterator[Any], IO[bytes]], None]] = {
+    **{form: partial(_write_texts, form=form) for form in TEXT_FORMATS},
+    "parquet": lambda frames, file: _write_binaries(frames, file, require("pyarrow.parquet", "engines").ParquetWriter),
+    "arrow": lambda frames, file: _write_binaries(frames, file, require("pyarrow", "engines").ipc.new_file),
+    "arrows": lambda frames, file: _write_binaries(frames, file, require("pyarrow", "engines").ipc.new_stream),
+}
+
+
+def _real(path: Path) -> Path:
+    """Follow links, so that the file behind one is replaced, and not the link."""
+    return Path(os.path.realpath(path))
+
+
+def _as_polars(table: Any) -> Any:
+    pl = require("polars", "tool")
+    if isinstance(table, pl.DataFrame):
+        return table
+    try:
+        return pl.DataFrame(table)
+    except (TypeError, ValueError, ImportError, pl.exceptions.PolarsError) as error:
+        raise TableError(f"a table of type {type(table).__name__}: {error}", "expected a dataframe") from None
+
+
+def _writable(frame: Any, form: Form) -> Any:
+    """Refuse what a text format cannot hold; NaN becomes a missing cell there."""
+    pl = require("polars", "tool")
+    if form.name not in TEXT_FORMATS:
+        return frame
+    impossible: tuple[Any, ...] = (pl.Binary, pl.Object)
+    if form.name != "jsonl":
+        impossible += (pl.List, pl.Array, pl.Struct, pl.Duration)
+    for column in frame.get_columns():
+        if column.dtype.base_type() in impossible:
+            raise TableError(
+                f"cells of type {column.dtype}", f"{form.name} holds none", "write parquet", column=column.name
+            )
+        if form.name == "jsonl" and column.dtype.is_float() and column.is_infinite().any():
+            warnings.warn(
+                f"Column {column.name!r}: {column.is_infinite().sum()} infinite cells are written as missing: "
+                "JSON has no infinity.",
+                EvenlyWarning,
+                stacklevel=3,
+            )
+    return frame.with_columns(pl.selectors.float().fill_nan(None))
+
+
+def _write_standard(frame: Any, form: Form) -> None:
+    buffer = io.BytesIO()
+    _write(frame, buffer, form)
+    binary = getattr(sys.stdout, "buffer", None)
+    try:
+        if binary is None:  # a captured or replaced standard output, of texts
+            sys.stdout.write(buffer.getvalue().decode("utf-8"))
+        else:
+            sys.stdout.flush()
+            left = buffer.getbuffer()
+            while left:  # unbuffered, as under `python -u`, it takes a part at a time
+                left = left[binary.write(left) :]
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Python flushes once more at its end, and would complain about the closed pipe again.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise TableError("a closed pipe as standard output", "expected it to take the whole table") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise TableError(f"standard output: {error}", "expected it to take the table") from None
+
+
+def _write(frame: Any, file: IO[bytes], form: Form) -> None:
+    if form.compression == "zst":
+        _write_zstd(frame, file, form)
+        return
+    with _compressing(file, form.compression) as out:
+        _WRITE[form.name](frame, out)
+
+
+def _write_zstd(frame: Any, file: IO[bytes], form: Form) -> None:
+    try:
+        _WRITE[form.name](frame, file, compression="zstd")
+    except TypeError:
+        polars_version = require("polars", "tool").__version__
+        raise TableError(f"the format {str(form)!r}", f"Polars {polars_version} cannot write zstd", "use .gz") from None
+
+
+@contextmanager
+def _compressing(file: IO[bytes], compression: str) -> Iterator[Any]:
+    if not compression:
+        yield file
+    elif compression == "gz":  # without a name and a time: same table, same bytes
+        with gzip.GzipFile(filename="", fileobj=file, mode="wb", compresslevel=6, mtime=0) as out:
+            yield out
+    else:
+        with (bz2.BZ2File if compression == "bz2" else lzma.LZMAFile)(file, "wb") as out:
+            yield out
+
+
+_WRITE: dict[str, Callable[..., Any]] = {
+    "csv": lambda frame, file, **how: frame.write_csv(file, **how),
+    "tsv": lambda frame, file, **how: frame.write_csv(file, separator="\t", **how),
+    "jsonl": lambda frame, file, **how: frame.write_ndjson(file, **how),
+    "parquet": lambda frame, file: frame.write_parquet(file),
+    "arrow": lambda frame, file: frame.write_ipc(file),
+    "arrows": lambda frame, file: frame.write_ipc_stream(file),
+}
