@@ -10,7 +10,7 @@ from typing import Any
 
 from evenly._support import TableError, replacing, replacing_folder, require
 from evenly.engines.base import FileEngine, arrow_settings, get_file_engine, part_name
-from evenly.io import EXTENSIONS, check_alike, check_writable, clear, count_rows, find_files
+from evenly.io import EXTENSIONS, as_table_error, check_alike, check_writable, count_rows, find_files
 from evenly.scaling import LipschitzScaler, check_key, get_method
 
 PART_BYTES = 256 << 20
@@ -68,7 +68,7 @@ def scale_files(
     if not count_rows(files):
         raise TableError(f"{source} with 0 rows", "expected at least 1 row")
     job = _Job(scaler, chosen, files, key)
-    with chosen.connect() as job.connection, clear(f"{source}, read by {engine}", SOUND, chosen.errors()):
+    with chosen.connect() as job.connection, as_table_error(f"{source}, read by {engine}", SOUND, chosen.errors()):
         if not _is_fitted(scaler):
             scaler.fit(chosen.read(job.connection, files))
         job.write(Path(out), folder=folder)
@@ -106,7 +106,7 @@ class _Job:
                 self._write_lazily(files, part)
             return
         start = 0
-        with clear("a file", SOUND, _arrow_errors()):
+        with as_table_error("a file", SOUND, _arrow_errors()):
             for files, part in pairs:
                 start += self._write_batches(files, part, start)
 

@@ -12,7 +12,7 @@ from narwhals.dependencies import is_pyspark_connect_dataframe, is_pyspark_dataf
 
 from evenly._support import require
 from evenly.engines.base import FileEngine
-from evenly.io import clear
+from evenly.io import as_table_error
 
 SETTINGS = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false", "spark.log.level": "OFF"}
 """Of a session that is started here."""
@@ -34,7 +34,7 @@ class Spark(FileEngine):
         sql = require("pyspark.sql", "spark")
         active = session = sql.SparkSession.getActiveSession()
         if session is None:
-            with clear("Spark", "expected Java 17 or newer", self.errors()):
+            with as_table_error("Spark", "expected Java 17 or newer", self.errors()):
                 session = sql.SparkSession.builder.config(map=SETTINGS).getOrCreate()
         try:
             yield session

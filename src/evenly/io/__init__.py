@@ -4,16 +4,15 @@ What columns mean is not known here.
 """
 
 from evenly.io.delimited import infer_types
+from evenly.io.errors import as_table_error, polars_errors
 from evenly.io.parquet import Parquet, Piece, is_dataset, open_parquet
 from evenly.io.reading import read_table
 from evenly.io.sources import (
     EXTENSIONS,
     check_alike,
-    clear,
     count_rows,
     find_files,
     is_many,
-    polars_errors,
     scan,
 )
 from evenly.io.writing import check_writable, write_parts, write_table
@@ -22,9 +21,9 @@ __all__ = [
     "EXTENSIONS",
     "Parquet",
     "Piece",
+    "as_table_error",
     "check_alike",
     "check_writable",
-    "clear",
     "count_rows",
     "find_files",
     "infer_types",

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import lzma
 import stat
-import zlib
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from evenly._support import TableError, require
+from evenly._support import TableError
 
 FORMATS = {
     "csv": (".csv",),
@@ -110,17 +106,3 @@ def is_special(path: Path) -> bool:
     except OSError:
         return False
     return not stat.S_ISREG(mode) and not stat.S_ISDIR(mode)
-
-
-@contextmanager
-def _clear(what: str, expected: str = "expected a whole and sound file") -> Iterator[None]:
-    """Turn whatever goes wrong with a file into one clear error."""
-    pl = require("polars", "tool")
-    damage = (EOFError, ValueError, zlib.error, lzma.LZMAError, pl.exceptions.PolarsError, pl.exceptions.PanicException)
-    try:
-        yield
-    except TableError:
-        raise
-    except (OSError, *damage) as error:
-        message = getattr(error, "strerror", None) or str(error)
-        raise TableError(f"{what}: {' '.join(message.partition(chr(10))[0].split()).rstrip('.')}", expected) from error

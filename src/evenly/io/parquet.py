@@ -14,7 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from evenly._support import TableError, require
-from evenly.io.sources import check_alike, clear_file, count_rows, find_files, is_many, is_parquet, scan
+from evenly.io.errors import as_parquet_error
+from evenly.io.sources import check_alike, count_rows, find_files, is_many, is_parquet, scan
 from evenly.tables import refuse_duplicates
 
 MOST_IN_MEMORY = 500_000
@@ -194,4 +195,4 @@ def _count_rows(path: Path) -> int:
 
 def _readable(path: Path) -> AbstractContextManager[None]:
     """Turn whatever goes wrong with a file into one clear error."""
-    return clear_file(path, require("pyarrow", "engines").ArrowException)
+    return as_parquet_error(path, require("pyarrow", "engines").ArrowException)

@@ -14,19 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 from evenly._support import TableError, require
 from evenly.io.delimited import as_utf8, read_delimited
+from evenly.io.errors import as_file_error
+from evenly.io.formats import BINARY, COMPRESSIONS, Form, expected_formats, form_of_name, is_standard, parse_form
 
 if TYPE_CHECKING:
     import polars
-from evenly.io.formats import (
-    BINARY,
-    COMPRESSIONS,
-    Form,
-    _clear,
-    expected_formats,
-    form_of_name,
-    is_standard,
-    parse_form,
-)
 
 _STRANGERS = {
     b"PK\x03\x04": "a zip archive or an Excel workbook",
@@ -82,7 +74,7 @@ def read_table(source: str | Path, *, form: str | None = None) -> polars.DataFra
     if not data or data.isspace():
         raise TableError(f"{name} without any content", "expected a table")
     found = _form_of_content(data, name, wanted, form_of_name(Path(source).name.lower()))
-    with _clear(name):
+    with as_file_error(name):
         if found in ("csv", "tsv"):
             frame = read_delimited(as_utf8(data, name), name, "\t" if found == "tsv" else None)
         elif found == "jsonl":
@@ -110,7 +102,7 @@ def _read_bytes(source: str | Path, name: str) -> bytes:
 def _decompress(data: bytes, name: str) -> bytes:
     for compression, magic in COMPRESSIONS.items():
         if data.startswith(magic):
-            with _clear(f"{name}, compressed by {compression}"):
+            with as_file_error(f"{name}, compressed by {compression}"):
                 return _DECOMPRESS[compression](data)
     return data
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from evenly._support import TableError, require
+from evenly.io.errors import as_parquet_error
 
 EXTENSIONS = (".parquet", ".pq")
 
@@ -89,7 +89,7 @@ def check_alike(files: Sequence[Path]) -> dict[str, Any]:
     """Return the columns with their types, or refuse files that are not parts of one table; reads no rows."""
     first: dict[str, Any] = {}
     for file in files:
-        with clear_file(file):
+        with as_parquet_error(file):
             columns = dict(scan([file]).collect_schema())
         first = first or columns
         if list(columns) == list(first) and columns == first:
@@ -109,30 +109,6 @@ def count_rows(files: Sequence[Path]) -> int:
     return int(scan(files).select(require("polars", "tool").len()).collect().item())
 
 
-@contextmanager
-def clear(what: str, expected: str, damage: tuple[type[BaseException], ...]) -> Iterator[None]:
-    """Turn whatever an engine says of a file into one clear error."""
-    try:
-        yield
-    except TableError:
-        raise
-    except damage as error:
-        message = getattr(error, "strerror", None) or str(error)
-        first = next((line for line in message.splitlines() if line.strip()), type(error).__name__)
-        raise TableError(f"{what}: {' '.join(first.split()).rstrip('.')}", expected) from error
-
-
-def clear_file(file: Path, *damage: type[BaseException]) -> AbstractContextManager[None]:
-    """Turn whatever Polars, or a reader that fails otherwise, says of a file into one clear error."""
-    return clear(f"the file {str(file)!r}", "expected a whole Parquet file", (*polars_errors(), *damage))
-
-
 def scan(files: Sequence[Path]) -> Any:
     """Return files as one lazy frame of Polars; what stands in their names is no pattern, and no column."""
     return require("polars", "tool").scan_parquet(list(files), glob=False, hive_partitioning=False)
-
-
-def polars_errors() -> tuple[type[BaseException], ...]:
-    """Return what Polars raises if a file cannot be read or written."""
-    errors = require("polars", "tool").exceptions
-    return (OSError, errors.PolarsError, errors.PanicException)

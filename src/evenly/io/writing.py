@@ -15,13 +15,11 @@ from contextlib import contextmanager
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
 from evenly._support import EvenlyWarning, TableError, replacing, require
-
-if TYPE_CHECKING:
-    pass
-from evenly.io.formats import TEXT_FORMATS, Form, _clear, form_of, is_special, is_standard, parse_form
+from evenly.io.errors import as_file_error
+from evenly.io.formats import TEXT_FORMATS, Form, form_of, is_special, is_standard, parse_form
 
 
 def check_writable(target: str | Path, *, form: str | None = None) -> None:
@@ -82,7 +80,9 @@ def write_table(table: Any, target: str | Path, *, form: str | None = None) -> N
         _write_standard(frame, wanted)
         return
     check_writable(target, form=form)
-    with _clear(f"{target}, which could not be written", "expected room and the right to; an old file is unchanged"):
+    with as_file_error(
+        f"{target}, which could not be written", "expected room and the right to; an old file is unchanged"
+    ):
         if is_special(path):
             with path.open("wb") as file:
                 _write(frame, file, wanted)
@@ -116,7 +116,9 @@ def write_parts(tables: Iterable[Any], target: str | Path, *, form: str | None =
     check_writable(target, form=form)
     frames = (_writable(_as_polars(table), wanted) for table in tables)
     with (
-        _clear(f"{target}, which could not be written", "expected room and the right to; an old file is unchanged"),
+        as_file_error(
+            f"{target}, which could not be written", "expected room and the right to; an old file is unchanged"
+        ),
         replacing(_real(Path(target))) as temporary,
         temporary.open("wb") as file,
         _compressing(file, wanted.compression) as out,
