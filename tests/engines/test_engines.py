@@ -24,8 +24,7 @@ from scipy import stats
 from scipy.special import betaincinv
 
 from evenly import Column, EvenlyWarning, LipschitzScaler, Schema, Support, TableError, define_likelihood, scale_files
-from evenly.engines import Engine, base
-from evenly.engines import queries as engines
+from evenly.engines import Engine, base, partitions, profiling, queries
 from evenly.likelihoods.continuous import GAMMA
 from evenly.scaling.tricks import _PRIME, LEVEL_STEPS, MOST_NOISE, NOISE_A, NOISE_B, Feature, keyed_noise
 
@@ -180,7 +179,7 @@ def test_dasks_quartiles_keep_their_promise():
     lazy = dd.from_pandas(pd.DataFrame({"x": x}), npartitions=5)
     (got,) = (one.statistics for one in LipschitzScaler("iqr-none").fit(lazy).columns_)
     for level, value in zip((0.25, 0.75), got.quartiles, strict=True):
-        low, high = np.quantile(x, [level - 1.0 / engines.KEPT_RANKS, level + 1.0 / engines.KEPT_RANKS])
+        low, high = np.quantile(x, [level - 1.0 / partitions.KEPT_RANKS, level + 1.0 / partitions.KEPT_RANKS])
         assert low <= value <= high
 
 
@@ -188,8 +187,8 @@ def test_dasks_quartiles_keep_their_promise():
 @pytest.mark.parametrize("engine", [engine for engine in ENGINES if engine is not SPARK])
 def test_fitting_asks_at_most_three_queries_and_collects_no_rows(engine, method, lazily, monkeypatch):
     """Spark's queries, which are slow to plan, are counted below, with their scans."""
-    shapes, partitions = [], []
-    collect, ask_partitions = Engine.collect, engines._ask_partitions
+    shapes, partitioned = [], []
+    collect, ask_partitions = Engine.collect, queries.ask_partitions
 
     def collecting(engine, frame):
         answer = collect(engine, frame)
@@ -197,9 +196,9 @@ def test_fitting_asks_at_most_three_queries_and_collects_no_rows(engine, method,
         return answer
 
     monkeypatch.setattr(Engine, "collect", collecting)
-    monkeypatch.setattr(engines, "_ask_partitions", lambda *asked: (partitions.append(1), ask_partitions(*asked))[1])
+    monkeypatch.setattr(queries, "ask_partitions", lambda *asked: (partitioned.append(1), ask_partitions(*asked))[1])
     quiet(LipschitzScaler(method, random_state=0).fit, lazily(engine, table().head(60)))
-    assert len(shapes) + len(partitions) <= 3
+    assert len(shapes) + len(partitioned) <= 3
     assert all(rows == 1 or columns in (3, 4) for rows, columns in shapes)  # aggregates, or (column, cell, count)
 
 
@@ -301,7 +300,7 @@ def test_numbers_that_an_engine_counted_spread_as_their_cells_do_not_as_their_va
 
 @pytest.mark.parametrize("engine", QUICK)
 def test_many_texts_are_told_apart_without_listing_them(engine, lazily, monkeypatch):
-    monkeypatch.setattr(engines, "MOST_TEXTS", 50)
+    monkeypatch.setattr(profiling, "MOST_TEXTS", 50)
     many = pd.DataFrame(
         {
             "prose": [f"a sentence, number {k}, of some length" for k in range(300)],
@@ -324,7 +323,7 @@ def test_many_texts_are_told_apart_without_listing_them(engine, lazily, monkeypa
 def test_texts_of_all_partitions_are_told_apart_together(monkeypatch):
     """Where Dask is asked for quartiles, partition by partition: of the first one alone, all texts would be dates."""
     dd = pytest.importorskip("dask.dataframe")
-    monkeypatch.setattr(engines, "MOST_TEXTS", 50)
+    monkeypatch.setattr(profiling, "MOST_TEXTS", 50)
     days = [f"20{k // 28:02d}-01-{k % 28 + 1:02d}" for k in range(100)]
     many = pd.DataFrame(
         {"said": days + [f"user{k}" for k in range(200)], "x": np.random.default_rng(0).normal(size=300)}
@@ -336,7 +335,7 @@ def test_texts_of_all_partitions_are_told_apart_together(monkeypatch):
 
 @pytest.mark.parametrize("engine", QUICK)
 def test_a_count_of_too_many_values_is_refused_with_a_remedy(engine, lazily, monkeypatch):
-    monkeypatch.setattr(engines, "MOST_VALUES", 100)
+    monkeypatch.setattr(profiling, "MOST_VALUES", 100)
     frame = pd.DataFrame({"n": np.random.default_rng(0).integers(0, 10**6, 500)})
     with pytest.raises(TableError, match=r"Column 'n': got more than 100 distinct numbers.*declare it `positive`"):
         LipschitzScaler(kinds={"n": "count"}).fit(lazily(engine, frame))

@@ -15,7 +15,7 @@ import numpy as np
 
 from evenly._support import TableError
 from evenly.engines.base import Engine, EngineTable
-from evenly.engines.queries import present
+from evenly.engines.profiling import present
 from evenly.likelihoods import Likelihood
 from evenly.scaling import OFFSET, Feature, FittedScale, check_key, finite, noise_steps, prepare
 from evenly.tables import SPACED_NUMBER, Column, LazyColumn, read_number, select

@@ -19,7 +19,7 @@ BATCH_CELLS = 1 << 22
 """Cells of a batch in memory, and of a row group: 32 MiB."""
 MOST_ROWS = 1 << 17
 """Of a row group, as DuckDB has them."""
-SOUND = "expected whole Parquet files, and room to write"
+SOUND = "expected whole Parquet files, and space to write"
 
 
 def scale_files(

@@ -21,6 +21,8 @@ from evenly._support import EvenlyWarning, TableError, replacing, require
 from evenly.io.errors import as_file_error
 from evenly.io.formats import TEXT_FORMATS, Form, form_of, is_special, is_standard, parse_form
 
+UNCHANGED = "expected space on the disk and the right to write; an old file is unchanged"
+
 
 def check_writable(target: str | Path, *, form: str | None = None) -> None:
     """Refuse, before any long work, a target that `write_table` could not write to.
@@ -80,9 +82,7 @@ def write_table(table: Any, target: str | Path, *, form: str | None = None) -> N
         _write_standard(frame, wanted)
         return
     check_writable(target, form=form)
-    with as_file_error(
-        f"{target}, which could not be written", "expected room and the right to; an old file is unchanged"
-    ):
+    with as_file_error(f"{target}, which could not be written", UNCHANGED):
         if is_special(path):
             with path.open("wb") as file:
                 _write(frame, file, wanted)
@@ -116,9 +116,7 @@ def write_parts(tables: Iterable[Any], target: str | Path, *, form: str | None =
     check_writable(target, form=form)
     frames = (_writable(_as_polars(table), wanted) for table in tables)
     with (
-        as_file_error(
-            f"{target}, which could not be written", "expected room and the right to; an old file is unchanged"
-        ),
+        as_file_error(f"{target}, which could not be written", UNCHANGED),
         replacing(_real(Path(target))) as temporary,
         temporary.open("wb") as file,
         _compressing(file, wanted.compression) as out,
