@@ -6,7 +6,7 @@ likelihood has no density for) becomes a missing cell here, as classes do that w
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
@@ -18,7 +18,7 @@ from evenly.engines.base import Engine, EngineTable
 from evenly.engines.profiling import present
 from evenly.likelihoods import Likelihood
 from evenly.scaling import OFFSET, Feature, FittedScale, check_key, finite, noise_steps, prepare
-from evenly.tables import SPACED_NUMBER, Column, LazyColumn, read_number, select
+from evenly.tables import SPACED_NUMBER, Column, LazyColumn, class_codes, select
 
 INF = float("inf")
 
@@ -143,44 +143,36 @@ def code(column: Column, cells: LazyColumn, *, comparing: bool = False) -> nw.Ex
     Classes are found by comparisons where an engine handles those better than a lookup in a list.
     """
     raw = present(cells, column.missing)
-
-    def replaced(cells: nw.Expr, codes: dict[Any, float]) -> nw.Expr:
-        known = {value: k for value, k in codes.items() if value is not None}
-        return _find(cells, sorted(known.items())) if known and comparing else _replace(cells, known)
-
     if not column.has_classes:
         return _spelled(raw) if cells.storage == "text" else finite(raw)
-    classes = list(enumerate(column.classes or ()))
+    find = _compare if comparing else _look_up
+    classes = class_codes(column)
     if cells.storage == "text":
-        codes = replaced(raw, {str(value): float(k) for k, value in classes})
-        numbers = {read_number(value): float(k) for k, value in classes if read_number(value) is not None}
-        if not numbers:
-            return codes
-        return nw.coalesce(codes, replaced(_spelled(raw), numbers))
-    if cells.storage == "boolean":
-        texts = {"False": 0.0, "True": 1.0}
-        return replaced(raw, {texts.get(str(value), _number(value)): float(k) for k, value in classes})
-    return replaced(raw, {_number(value): float(k) for k, value in classes})
+        codes = find(raw, classes.by_text)
+        return nw.coalesce(codes, find(_spelled(raw), classes.by_number)) if classes.by_number else codes
+    return find(raw, classes.by_boolean if cells.storage == "boolean" else classes.by_number)
 
 
-def _number(value: Any) -> float | None:
-    return float(value) if isinstance(value, bool) else read_number(value)
+def _compare(cells: nw.Expr, codes: Mapping[Any, float]) -> nw.Expr:
+    """Return the codes of cells by comparisons that halve the ordered classes."""
+    return _halve(cells, sorted(codes.items())) if codes else _look_up(cells, codes)
 
 
-def _find(cells: nw.Expr, codes: Sequence[tuple[Any, float]]) -> nw.Expr:
-    """Return codes by halving their ordered classes."""
+def _halve(cells: nw.Expr, codes: Sequence[tuple[Any, float]]) -> nw.Expr:
     if len(codes) == 1:
         return nw.when(cells == codes[0][0]).then(codes[0][1])
     middle = len(codes) // 2
-    return nw.when(cells < codes[middle][0]).then(_find(cells, codes[:middle])).otherwise(_find(cells, codes[middle:]))
+    lower, upper = _halve(cells, codes[:middle]), _halve(cells, codes[middle:])
+    return nw.when(cells < codes[middle][0]).then(lower).otherwise(upper)
 
 
-def _replace(cells: nw.Expr, known: dict[Any, float]) -> nw.Expr:
-    if not known:
+def _look_up(cells: nw.Expr, codes: Mapping[Any, float]) -> nw.Expr:
+    """Return the codes of cells by a lookup in the list of classes."""
+    if not codes:
         return nw.when(cells.is_null() & ~cells.is_null()).then(0.0)
     # Dask has no null in a column that it replaced texts in: NaN stands in.
     codes_or_nan = cells.replace_strict(
-        list(known), list(known.values()), default=float("nan"), return_dtype=nw.Float64
+        list(codes), list(codes.values()), default=float("nan"), return_dtype=nw.Float64
     )
     return finite(codes_or_nan)
 

@@ -13,6 +13,7 @@ from evenly.tables.cells import (
     encode_counts,
     encode_growing,
 )
+from evenly.tables.codes import class_codes
 from evenly.tables.columns import BLOCK, Floats, Stored, TableColumn, as_column, blocks, dtype_storage
 from evenly.tables.frames import Table, build_table, map_columns, open_table, refuse_duplicates, select
 from evenly.tables.inspection import inspect_table
@@ -64,6 +65,7 @@ __all__ = [
     "cells_among",
     "check_settings",
     "check_values",
+    "class_codes",
     "coded",
     "column_likelihood",
     "complete",

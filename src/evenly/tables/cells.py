@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from evenly._support import TableError
 from evenly.likelihoods import Likelihood, get_likelihood
+from evenly.tables.codes import ClassCodes, class_codes
 from evenly.tables.columns import BLOCK, Floats, TableColumn, blocks
 from evenly.tables.profile import MISSING_MARKERS, ColumnProfile, read_number
 from evenly.tables.schema import Column, outside
@@ -20,7 +21,8 @@ def encode(column: Column, cells: TableColumn) -> tuple[Floats, list[Any]]:
 
     Returns the numbers and the classes that the column does not know (encoded as missing).
     """
-    if cells.storage == "boolean" and _text_classes(column):  # True is "True"
+    classes = class_codes(column)
+    if cells.storage == "boolean" and not classes.all_numbers:  # True is "True"
         texts = [None if np.isnan(v) else str(bool(v)) for v in cells.numbers]
         cells = TableColumn(cells.name, np.array(texts, object))
     elif cells.storage in ("boolean", "integer", "float"):
@@ -28,17 +30,16 @@ def encode(column: Column, cells: TableColumn) -> tuple[Floats, list[Any]]:
         declared = [number for number in map(read_number, column.missing) if number is not None]
         if declared:
             numbers = np.where(np.isin(numbers, declared), np.nan, numbers)
-        return _encode_numbers(column, numbers) if column.has_classes else (numbers, [])
+        return _encode_numbers(classes, numbers) if column.has_classes else (numbers, [])
     codes, distinct = cells.factorized
     gone = {str(marker) for marker in (*MISSING_MARKERS, *column.missing)}
-    known: dict[Any, float] = {str(value): float(k) for k, value in enumerate(column.classes or ())}
     unknown, lookup = [], np.full(len(distinct) + 1, np.nan)
     for code, value in enumerate(distinct):
-        if isinstance(value, str) and value.strip() in gone and value not in known:
+        if isinstance(value, str) and value.strip() in gone and value not in classes.by_text:
             continue
-        number = known.get(str(value)) if column.has_classes else read_number(value)
-        if number is None and column.has_classes and read_number(value) is not None:
-            number = _code_of_number(column, read_number(value))
+        number = read_number(value)
+        if column.has_classes:
+            number = classes.by_text.get(str(value), None if number is None else classes.by_number.get(number))
         if number is None:
             unknown.append(value)
         else:
@@ -87,27 +88,17 @@ def encode_counts(column: Column, facts: ColumnProfile) -> dict[float, int] | No
         return None
     codes: Sequence[float | None] = facts.distinct
     if column.has_classes:
-        known = {str(value): float(k) for k, value in enumerate(column.classes or ())}
-        codes = [known.get(str(v), None if isinstance(v, str) else _code_of_number(column, v)) for v in facts.distinct]
+        known = class_codes(column)
+        codes = [
+            known.by_text.get(str(v), None if isinstance(v, str) else known.by_number.get(v)) for v in facts.distinct
+        ]
     if any(code is None for code in codes):
         return None
     return {float(code): int(n) for code, n in zip(codes, facts.counts, strict=True) if code is not None}
 
 
-def _text_classes(column: Column) -> bool:
-    return any(read_number(value) is None and not isinstance(value, bool) for value in column.classes or ())
-
-
-def _code_of_number(column: Column, value: float | None) -> float | None:
-    for k, other in enumerate(column.classes or ()):
-        if (float(other) if isinstance(other, bool) else read_number(other)) == value:
-            return float(k)
-    return None
-
-
-def _encode_numbers(column: Column, numbers: Floats) -> tuple[Floats, list[Any]]:
-    pairs = [(float(v) if isinstance(v, bool) else read_number(v), k) for k, v in enumerate(column.classes or ())]
-    ordered = sorted((value, k) for value, k in pairs if value is not None)
+def _encode_numbers(classes: ClassCodes, numbers: Floats) -> tuple[Floats, list[Any]]:
+    ordered = sorted(classes.by_number.items())
     values = np.array([value for value, _ in ordered] or [np.nan])
     codes = np.array([k for _, k in ordered] or [0], np.float64)
     encoded, unknown = np.empty(len(numbers)), set()
