@@ -432,6 +432,20 @@ def test_what_fit_did_not_see_becomes_missing(engine, lazily):
 
 
 @pytest.mark.parametrize("engine", QUICK)
+def test_markers_that_spell_numbers_are_missing_in_columns_of_texts(engine, lazily):
+    """As in memory: a text column may hold numbers, with -999 where a cell is missing."""
+    some = pd.DataFrame(
+        {"id": range(30), "x": ["1.5", "-999", "2.5", " -999 ", "?"] * 6, "g": ["1", "2", "-999", "1.0", "2"] * 6}
+    )
+    kinds = {"id": "ignore", "x": "real", "g": "categorical"}
+    scaler = LipschitzScaler("lip-bern", kinds=kinds, missing=[-999]).fit(some)
+    expected = scaler.transform(some)
+    assert expected["x"].isna().sum() == 18
+    assert expected["g=1"].isna().sum() == 6
+    assert_same_features(scaler.transform(lazily(engine, some)), expected)
+
+
+@pytest.mark.parametrize("engine", QUICK)
 def test_extra_columns_are_left_out_and_said_and_absent_ones_are_errors(engine, lazily):
     seen = pd.DataFrame({"a": [0.5, -2.0, 3.5], "b": [1.5, -2.5, 0.0]})
     scaler = LipschitzScaler("std-none").fit(seen)

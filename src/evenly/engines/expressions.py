@@ -18,7 +18,7 @@ from evenly.engines.base import Engine, EngineTable
 from evenly.engines.profiling import present
 from evenly.likelihoods import Likelihood
 from evenly.scaling import OFFSET, Feature, FittedScale, check_key, finite, noise_steps, prepare
-from evenly.tables import SPACED_NUMBER, Column, LazyColumn, class_codes, select
+from evenly.tables import SPACED_NUMBER, Column, LazyColumn, class_codes, read_number, select
 
 INF = float("inf")
 
@@ -144,12 +144,14 @@ def code(column: Column, cells: LazyColumn, *, comparing: bool = False) -> nw.Ex
     """
     raw = present(cells, column.missing)
     if not column.has_classes:
-        return _spelled(raw) if cells.storage == "text" else finite(raw)
+        return _spelled(raw, column.missing) if cells.storage == "text" else finite(raw)
     find = _compare if comparing else _look_up
     classes = class_codes(column)
     if cells.storage == "text":
         codes = find(raw, classes.by_text)
-        return nw.coalesce(codes, find(_spelled(raw), classes.by_number)) if classes.by_number else codes
+        return (
+            nw.coalesce(codes, find(_spelled(raw, column.missing), classes.by_number)) if classes.by_number else codes
+        )
     return find(raw, classes.by_boolean if cells.storage == "boolean" else classes.by_number)
 
 
@@ -177,8 +179,12 @@ def _look_up(cells: nw.Expr, codes: Mapping[Any, float]) -> nw.Expr:
     return finite(codes_or_nan)
 
 
-def _spelled(texts: nw.Expr) -> nw.Expr:
-    """Return the numbers that texts spell; null where they spell none."""
+def _spelled(texts: nw.Expr, missing: Sequence[Any]) -> nw.Expr:
+    """Return the numbers that texts spell; null where they spell none, or one that marks a missing cell."""
+    stripped = texts.str.strip_chars()
+    markers = [str(marker) for marker in missing if read_number(str(marker)) is not None]
+    readable = texts.str.contains(SPACED_NUMBER)
+    if markers:
+        readable = readable & ~nw.any_horizontal(*(stripped == marker for marker in markers), ignore_nulls=False)
     # Engines refuse to read a number from what is none, and Dask from what is not there.
-    readable = nw.when(texts.str.contains(SPACED_NUMBER)).then(texts.str.strip_chars()).otherwise(nw.lit("NaN"))
-    return finite(readable)
+    return finite(nw.when(readable).then(stripped).otherwise(nw.lit("NaN")))
