@@ -422,7 +422,7 @@ def test_several_files_are_scaled_as_one_table_is(evenly, many, tmp_path):
         (("data/*", "-o", "out/"), "Column 'zip': got String in 0.parquet and no such column in 3.parquet"),
         (("cut/", "-o", "out/"), "cut/cut.parquet'"),
         (("data/0.parquet", "-o", "data/", "--engine", "polars"), "the folder 'data/', which is not empty"),
-        (("*.csv", "-o", "out/"), "expected Parquet, which says of what type a column is"),
+        (("*.csv", "-o", "out/"), "expected Parquet, which declares the types of columns"),
         (("data/0.parquet", "-o", "out/", "--engine", "dask"), "--key"),
         (("data/0.parquet", "-o", "out/", "--engine", "polars", "--to", "csv"), "--to"),
     ],

@@ -202,7 +202,7 @@ def test_a_file_delimited_by_something_else_than_its_name_says_is_refused(tmp_pa
         ("\n\n \n", "without any content"),
         ("a,b\n1,2\n3,\0\n", "a zero byte in line 3"),
         (b"a,b\n1,\x81\n", "byte 0x81 in line 2"),
-        (b"\xff\xfea\0,\0b\0\n\0\x01", "not whole"),
+        (b"\xff\xfea\0,\0b\0\n\0\x01", "is damaged"),
         (np.random.default_rng(0).bytes(1000).replace(b"\0", b""), "a.csv with byte"),
         (b"PK\x03\x04 and so on", "an Excel workbook"),
         ("<!DOCTYPE html><p>Not found", "a web page"),

@@ -1,7 +1,7 @@
-"""Tables that live elsewhere: lazy frames of Polars, DuckDB, Dask, Spark and Ibis, and files too large for memory.
+"""Tables larger than memory: lazy frames of Polars, DuckDB, Dask, Spark and Ibis, and Parquet files.
 
-A lazy frame comes in; aggregates come back from queries, and scaled features go out as expressions or files. Rows never
-enter this process unless an engine needs it; models are not known here.
+Queries return aggregates of a lazy frame, and scaled features go out as expressions or files. Rows enter this process
+only where an engine cannot do without; nothing here knows models.
 """
 
 # isort: off

@@ -1,7 +1,7 @@
 """A fitted scaler as expressions: what `transform` does to a lazy frame, on the frame's own engine.
 
-No pass is made, so nothing is known of the cells: what a table in memory refuses (infinite values, or values that a
-likelihood has no density for) becomes a missing cell here, as classes do that were not there in fit.
+Expressions see no cells, so what a table in memory refuses (infinite values, or values outside a likelihood's support)
+becomes a missing cell here, and so do classes that were not there in fit.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ INF = float("inf")
 
 
 class Fitted(Protocol):
-    """What the expressions need to know of a fitted column."""
+    """What the expressions need to know about a fitted column."""
 
     @property
     def column(self) -> Column: ...
@@ -51,13 +51,13 @@ def scale_lazily(
     table : EngineTable
         From `open_lazy`.
     columns, fitted : sequences
-        The columns to scale, in the fitted order, and what was fitted of each.
+        The columns to scale, in the fitted order, and what was fitted for each.
     names : sequence of str
-        Of the features, and of the columns that are passed through.
+        Names of the features and of the columns that are passed through.
     seed : int
-        Of the noise.
+        Seed of the noise.
     key : str or None
-        The column of whole numbers that the noise of a row goes by.
+        The column of whole numbers that determines the noise of a row.
     """
     noisy = [one for each in fitted for one in each.features if one.trick == "gamma"]
     pairs = {f"x{j}": pair for j, pair in enumerate(zip(fitted, columns, strict=True))}
@@ -71,8 +71,8 @@ def scale_lazily(
         ).alias(name)
         for name, (each, cells) in pairs.items()
     ]
-    # Expressions name what they are of many times: cells, keys and noise are made one after the other, under names
-    # of their own, so that no engine takes the whole expression as often.
+    # An expression uses its inputs many times. Cells, keys and noise are made step by step, as named columns, so that
+    # no engine computes the whole expression as many times.
     noise = [f"n{place}" for place in range(len(noisy))]
     frame = table.frame.select(*cells, *(_key(table, key).alias(name) for name in noise[:1]))
     if late:
@@ -94,7 +94,7 @@ def scale_lazily(
 
 
 def _is_late(engine: Engine, fitted: Fitted) -> bool:
-    """Whether a column is coded after the others are, batch by batch."""
+    """Whether a column is coded after the others, batch by batch."""
     many = engine.most_compared is not None and len(fitted.column.classes or ()) > engine.most_compared
     return many and fitted.column.has_classes and bool(fitted.features)
 
@@ -102,9 +102,9 @@ def _is_late(engine: Engine, fitted: Fitted) -> bool:
 def _key(table: EngineTable, key: Any) -> nw.Expr:
     if key is None:
         raise TableError(
-            "a lazy frame, which has no row numbers,",
-            "the noise of the Gamma trick expects a key to go by",
-            'name a column of whole numbers that tells rows apart: transform(frame, key="id") or --key id; '
+            "a lazy frame, which has no row numbers",
+            "the noise of the Gamma trick needs a key",
+            'name a column of whole numbers that identifies rows: transform(frame, key="id") or --key id; '
             "or choose a method without noise, such as lip-bern",
         )
     (column,), _ = select(table, [key])
@@ -172,7 +172,7 @@ def _look_up(cells: nw.Expr, codes: Mapping[Any, float]) -> nw.Expr:
     """Return the codes of cells by a lookup in the list of classes."""
     if not codes:
         return nw.when(cells.is_null() & ~cells.is_null()).then(0.0)
-    # Dask has no null in a column that it replaced texts in: NaN stands in.
+    # Dask cannot put nulls where it replaces texts: NaN stands in for them.
     codes_or_nan = cells.replace_strict(
         list(codes), list(codes.values()), default=float("nan"), return_dtype=nw.Float64
     )
@@ -186,5 +186,5 @@ def _spelled(texts: nw.Expr, missing: Sequence[Any]) -> nw.Expr:
     readable = texts.str.contains(SPACED_NUMBER)
     if markers:
         readable = readable & ~nw.any_horizontal(*(stripped == marker for marker in markers), ignore_nulls=False)
-    # Engines refuse to read a number from what is none, and Dask from what is not there.
+    # Engines refuse to cast a text that is no number, and Dask a null.
     return finite(nw.when(readable).then(stripped).otherwise(nw.lit("NaN")))

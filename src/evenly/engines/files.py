@@ -1,4 +1,4 @@
-"""Parquet files in, Parquet files of scaled features out, on an engine: the table is never in memory."""
+"""Parquet files to Parquet files of scaled features, on an engine: the table never enters memory."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from evenly.io import EXTENSIONS, as_table_error, check_alike, check_writable, c
 from evenly.scaling import LipschitzScaler, check_key, get_method
 
 PART_BYTES = 256 << 20
-"""A part of the output is made of files of at least this size together: an engine reads several files at a time."""
+"""Input files are grouped up to this size, and each group becomes a file: an engine reads several files at a time."""
 BATCH_CELLS = 1 << 22
-"""Cells of a batch in memory, and of a row group: 32 MiB."""
+"""Cells of a batch in memory, and of a row group that is written: 32 MiB."""
 MOST_ROWS = 1 << 17
-"""Of a row group, as DuckDB has them."""
+"""Rows of a row group at most, about as many as DuckDB writes by default."""
 SOUND = "expected whole Parquet files, and space to write"
 
 
@@ -27,23 +27,23 @@ def scale_files(
 ) -> LipschitzScaler:
     """Scale Parquet files to Parquet files, on an engine, whatever their size.
 
-    All or nothing: what is written takes its name when it is complete.
+    All or nothing: output is written under a temporary name and renamed when it is complete.
 
     Parameters
     ----------
     source : str or Path
         A file, a folder of files, or a pattern such as `data/*.parquet`; all with the same columns.
     out : str or Path
-        A folder, new or empty, for parts in the order of the files; or, where the engine is Polars or DuckDB, the name
+        A folder, new or empty, for files whose names sort in the order of the rows; or, with Polars or DuckDB, the name
         of one file that ends in `.parquet`.
     scaler : LipschitzScaler
-        A fitted one is used as it is; else it is fitted first, on the engine.
+        Fitted on the engine first, unless it is fitted already.
     engine : {"polars", "duckdb", "dask", "spark"}
-        What reads, computes and writes. Spark runs in the active session if there is one.
+        The engine that reads, computes and writes. Spark runs in the active session if there is one.
     key : str, optional
-        The column of whole numbers that the noise of the Gamma trick goes by. Without it noise goes by the position of
-        a row, as in memory, and is added batch by batch in this process; Dask and Spark, which keep no order of rows,
-        need a key.
+        A column of whole numbers that determines the noise of the Gamma trick. Without it, noise depends on the row's
+        position, as in memory, and is added batch by batch in this process; Dask and Spark, which do not keep the
+        order of rows, need a key.
 
     Returns
     -------
@@ -86,7 +86,7 @@ class _Job:
     connection: Any = None
 
     def write(self, target: Path, *, folder: bool) -> None:
-        """Write all files, to one file or to the parts of a folder."""
+        """Scale all files, to one file or to the files of a folder."""
         if not folder:
             with replacing(target) as temporary:
                 self._write_groups([self.files], [temporary])
@@ -99,7 +99,7 @@ class _Job:
                 self._write_lazily(self.files, temporary)
 
     def _write_groups(self, groups: Sequence[Sequence[Path]], parts: Sequence[Path]) -> None:
-        """Write each group of files to its part."""
+        """Scale each group of files to a file."""
         pairs = zip(groups, parts, strict=True)
         if self.key is not None or not _draws_noise(self.scaler):
             for files, part in pairs:
@@ -130,7 +130,7 @@ class _Job:
 
 
 def _check_target(out: str | Path, engine: FileEngine, files: Sequence[Path]) -> bool:
-    """Whether the target is a folder; refuses, before any work, what cannot be written."""
+    """Return whether the target is a folder; refuse, before any work, one that cannot be written."""
     path = Path(out)
     folder = str(out).endswith("/") or path.is_dir() or not path.suffix
     if str(out) == "-" or (not folder and not path.name.lower().endswith(EXTENSIONS)):
@@ -138,7 +138,7 @@ def _check_target(out: str | Path, engine: FileEngine, files: Sequence[Path]) ->
     if not folder and not engine.keeps_order:
         raise TableError(f"the file {str(out)!r}", f"{engine.name} writes a folder of files", f"name one: {path.stem}/")
     if not folder and path.resolve() in [file.resolve() for file in files]:
-        raise TableError(f"the file {str(out)!r}", "expected none of those that are read", "name another")
+        raise TableError(f"the file {str(out)!r}, which is read as well", "expected another one", "name another")
     if folder and path.exists() and not path.is_dir():
         raise TableError(f"the file {str(out)!r}", "expected a folder", "name another")
     if folder and path.is_dir() and any(path.iterdir()):
@@ -152,17 +152,17 @@ def _check_target(out: str | Path, engine: FileEngine, files: Sequence[Path]) ->
 
 
 def _check_key(scaler: LipschitzScaler, engine: FileEngine, key: str | None, columns: Mapping[str, Any]) -> None:
-    """Refuse, before any work, a key that is none, or that there is none."""
+    """Refuse, before any work, a key that cannot be one, or a missing key where one is needed."""
     if key is not None:
         if key not in columns:
             raise TableError("no such column", f"expected the key to be one of {list(columns)}", column=key)
         check_key(key, "integer" if columns[key].is_integer() else str(columns[key]))
     elif not engine.keeps_order and _draws_noise(scaler):
         raise TableError(
-            f"no key, and {engine.name}, which keeps no order of rows,",
-            "the noise of the Gamma trick expects one to go by",
-            "name a column of whole numbers that tells rows apart (key, --key), or choose a method without noise, such "
-            "as lip-bern, or polars or duckdb",
+            f"no key, and {engine.name} does not keep the order of rows",
+            "the noise of the Gamma trick needs one of them",
+            "name a column of whole numbers that identifies rows (key, --key), choose a method without noise, such as "
+            "lip-bern, or use polars or duckdb",
         )
 
 
@@ -171,13 +171,13 @@ def _is_fitted(scaler: LipschitzScaler) -> bool:
 
 
 def _draws_noise(scaler: LipschitzScaler) -> bool:
-    if not _is_fitted(scaler):  # it may turn out to need none; nobody wants to wait for that
+    if not _is_fitted(scaler):  # the fit may turn out to need none, but nobody wants to wait for that
         return get_method(scaler.method).trick == "gamma"
     return any(feature.trick == "gamma" for fitted in scaler.columns_ for feature in fitted.features)
 
 
 def _groups(files: Sequence[Path]) -> list[list[Path]]:
-    """Put neighbours together until they are large enough for a part."""
+    """Group neighbouring files until they are large enough."""
     groups, size = [[files[0]]], files[0].stat().st_size
     for file in files[1:]:
         if size >= PART_BYTES:
@@ -199,7 +199,7 @@ def _read_batches(files: Sequence[Path], rows: int) -> Iterator[Any]:
 
 @contextmanager
 def _writing(part: Path) -> Iterator[Callable[[Any], None]]:
-    """Give a function that appends a table to a file; the first one says of what types columns are."""
+    """Give a function that appends tables to a file; the first table decides the types of the columns."""
     parquet, types = require("pyarrow.parquet", "engines"), require("pyarrow.types", "engines")
     writer = None
 

@@ -1,4 +1,4 @@
-"""Tables in files: bytes of any usual format come in as a table, and tables go out to files, all or nothing.
+"""Tables in files: reading any usual format, writing all or nothing, and Parquet files larger than memory.
 
 What columns mean is not known here.
 """

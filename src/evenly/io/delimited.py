@@ -18,7 +18,7 @@ from evenly.tables import NUMBER
 
 DELIMITERS = (",", ";", "\t", "|")
 HEAD = 1 << 16
-"""Bytes to look at for the delimiter and the header."""
+"""Bytes from which the delimiter is guessed."""
 
 _MARKS = (
     (b"\xef\xbb\xbf", "utf-8"),
@@ -38,7 +38,7 @@ _COMMA_NUMBER = r"^[+-]?(?:0|[1-9][0-9]*|[1-9][0-9]{0,2}(?:\.[0-9]{3})+)(?:,[0-9
 
 
 def as_utf8(data: bytes, name: str) -> bytes:
-    """Return text as UTF-8 without a byte order mark, whatever its encoding was; refuse what is no text.
+    """Return text as UTF-8 without a byte order mark, whatever its encoding was; refuse data that is not text.
 
     Examples
     --------
@@ -51,7 +51,7 @@ def as_utf8(data: bytes, name: str) -> bytes:
                 text = data.removeprefix(mark) if encoding == "utf-8" else data.decode(encoding).encode()
             except UnicodeError as error:
                 raise TableError(
-                    f"{name}, which is not whole: {error}", f"its first bytes promise {encoding.upper()}"
+                    f"{name}, which is damaged: {error}", f"its first bytes declare {encoding.upper()}"
                 ) from None
             return as_utf8(text, name) if not text.startswith(mark) else text
     if b"\0" in data:
@@ -98,21 +98,21 @@ def read_delimited(data: bytes, name: str, delimiter: str | None = None) -> Any:
     data : bytes
         The text.
     name : str
-        What to call it in messages.
+        What messages call it.
     delimiter : str, optional
-        By default the one of `, ; tab |` that fits the first rows best.
+        By default the one of `, ; tab |` that suits the first rows best.
     """
     if b"\r" in data and b"\n" not in data:
         data = data.replace(b"\r", b"\n")
-    said = re.match(rb'"?sep=([,;|\t])"?\r?\n', data)  # the line that Excel understands
+    declared = re.match(rb'"?sep=([,;|\t])"?\r?\n', data)  # the line by which Excel declares a delimiter
     before = 0
-    if said:
-        delimiter, data, before = delimiter or said.group(1).decode(), data[said.end() :], 1
+    if declared:
+        delimiter, data, before = delimiter or declared.group(1).decode(), data[declared.end() :], 1
     delimiter = delimiter or sniff(data)
     names, start, n_lines = _header(data, name, delimiter)
     body = data[start:]
     if len(names) > 1:
-        body = body.rstrip(b"\r\n\x1a") + b"\n"  # without a line end, Polars overlooks a delimiter too many
+        body = body.rstrip(b"\r\n\x1a") + b"\n"  # without a final line end, Polars overlooks a surplus delimiter
     if not body or body.isspace():
         raise TableError(f"{name} with a header of {len(names)} columns and 0 rows", "expected at least 1 row")
     _refuse_other_delimiter(names, body, name, delimiter)
@@ -123,7 +123,7 @@ def read_delimited(data: bytes, name: str, delimiter: str | None = None) -> Any:
 
 
 def sniff(data: bytes) -> str:
-    """Return the delimiter under which the first rows agree most on the number of cells.
+    """Return the delimiter that gives the first rows most consistently the same number of cells.
 
     Examples
     --------
@@ -170,7 +170,7 @@ def _header(data: bytes, name: str, delimiter: str) -> tuple[list[str], int, int
 
 
 def _names(names: list[str], table: str) -> list[str]:
-    """Name the columns without a name; refuse two of the same name."""
+    """Name the columns without a name; refuse duplicates."""
     blank = [j for j, name in enumerate(names) if not name]
     for j in blank:
         names[j] = next(one for k in count() if (one := f"column_{j + 1}" + "_" * k) not in names)
@@ -199,7 +199,7 @@ def _some(names: Iterable[str]) -> str:
 
 
 def _refuse_other_delimiter(names: list[str], body: bytes, name: str, delimiter: str) -> None:
-    """Refuse one column whose name and cells are whole rows of another delimiter."""
+    """Refuse a single column that seems to hold rows with another delimiter."""
     if len(names) > 1:
         return
     rows = body[:HEAD].decode("utf-8", errors="replace").splitlines()[:100]
@@ -216,7 +216,7 @@ def _refuse_other_delimiter(names: list[str], body: bytes, name: str, delimiter:
 
 
 def _read_fast(body: bytes, names: list[str], delimiter: str) -> Any:
-    """Read the rows with Polars; None where it cannot be sure of reading every row whole."""
+    """Read the rows with Polars; None if it may not read every row completely."""
     pl = require("polars", "tool")
     quoted = b'"' in body
     if body.count(b"\r") != body.count(b"\r\n") or (quoted and not _quotes_pair_up(body, delimiter)):
@@ -231,7 +231,7 @@ def _read_fast(body: bytes, names: list[str], delimiter: str) -> Any:
         )
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError):
         return None
-    # Polars fills short rows up without a word: they show in the number of delimiters.
+    # Polars silently fills up short rows: they show in the number of delimiters.
     within = 0
     if quoted:
         within = int(frame.select(pl.all().str.count_matches(delimiter, literal=True).sum()).sum_horizontal()[0] or 0)
@@ -240,7 +240,7 @@ def _read_fast(body: bytes, names: list[str], delimiter: str) -> Any:
 
 
 def _quotes_pair_up(body: bytes, delimiter: str) -> bool:
-    """Whether every quote opens a cell, closes a cell, or is one of two in a row."""
+    """Whether every quote opens a cell, closes a cell, or is one of two that stand together."""
     text = np.frombuffer(body, np.uint8)
     places = np.flatnonzero(text == ord('"'))
     if len(places) % 2:
@@ -255,9 +255,9 @@ def _quotes_pair_up(body: bytes, delimiter: str) -> bool:
 
 
 def _read_carefully(text: str, names: list[str], name: str, delimiter: str, n_lines: int) -> Any:
-    """Read the rows one by one, as lenient with quotes as Python is; name the line where a row is not whole."""
+    """Read the rows one by one, with quotes as Python's `csv` takes them; an error names the line of a bad row."""
     pl = require("polars", "tool")
-    end = "\0"  # no cell holds one: where it does not come as a row of its own, a quote was left open
+    end = "\0"  # no cell holds one: unless it comes as a row of its own, a quote was left open
     rows: list[list[str]] = []
     text += end if text.endswith("\n") else f"\n{end}"
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
@@ -298,10 +298,9 @@ def _read_carefully(text: str, names: list[str], name: str, delimiter: str, n_li
 
 
 def infer_types(frame: Any, *, decimal_comma: bool = False, name: str = "the table") -> Any:
-    """Turn text columns whose every cell is a number into numbers; the others stay text, and so do their cells.
+    """Turn text columns whose every cell is a number into numbers; other columns stay as they are.
 
-    Numbers with a leading zero, and whole numbers beyond 64 bits, keep their column a text. Empty texts are missing
-    cells.
+    A column with a leading zero, or with whole numbers beyond 64 bits, stays text. Empty texts are missing cells.
 
     Parameters
     ----------
@@ -310,7 +309,7 @@ def infer_types(frame: Any, *, decimal_comma: bool = False, name: str = "the tab
     decimal_comma : bool
         Whether `3,14` is a number too.
     name : str
-        What to call the table in messages.
+        What messages call the table.
 
     Examples
     --------
@@ -345,7 +344,7 @@ def _without(column: Any, gone: Any) -> Any:
 
 
 def _as_numbers(column: Any) -> Any:
-    """Return a text column as whole numbers, or as numbers, if each of its cells is one; as it is otherwise."""
+    """Return a text column as whole numbers, or as numbers, if all its cells are; otherwise unchanged."""
     pl = require("polars", "tool")
     words = f"{NUMBER}|{_INFINITE}|{_NAN}"
     first = column.drop_nulls().head(100).str.strip_chars()
@@ -355,7 +354,7 @@ def _as_numbers(column: Any) -> Any:
     if maybe_whole:
         whole = column.cast(pl.Int64, strict=False)
         if whole.null_count() == column.null_count() and (whole.cast(pl.String) == column).all():
-            return whole  # the usual case, without a look at the letters
+            return whole  # the usual case, without regular expressions
     cells = column.str.strip_chars()
     if not cells.str.contains(NUMBER).all():
         if not cells.str.contains(words).all():
@@ -375,7 +374,7 @@ def _as_numbers(column: Any) -> Any:
 
 
 def _with_points(column: Any) -> Any:
-    """Return a column of numbers with decimal commas with points instead; None for any other column.
+    """Return a column of numbers with decimal commas as one with points; None for any other column.
 
     Cells without a digit, such as NA, may be among them.
     """

@@ -16,10 +16,10 @@ FORMATS = {
     "arrow": (".arrow", ".feather", ".ipc"),
     "arrows": (".arrows",),
 }
-"""The formats by name, with the extensions that mean them; `arrow` is Arrow's file format, `arrows` its stream."""
+"""The formats by name, with their extensions; `arrow` is Arrow's file format, `arrows` its stream."""
 TEXT_FORMATS = ("csv", "tsv", "jsonl")
 COMPRESSIONS = {"gz": b"\x1f\x8b", "bz2": b"BZh", "xz": b"\xfd7zXZ\0", "zst": b"\x28\xb5\x2f\xfd"}
-"""What a text format may be compressed with, by extension, and the bytes that such a file begins with."""
+"""Compressions of text formats by extension, with the bytes that such a file begins with."""
 
 BINARY = {"parquet": b"PAR1", "arrow": b"ARROW1", "arrows": b"\xff\xff\xff\xff"}
 _STANDARD = ("-", "/dev/stdin", "/dev/stdout", "/dev/fd/0", "/dev/fd/1")
@@ -36,7 +36,7 @@ class Form(NamedTuple):
 
 
 def parse_form(form: str) -> Form:
-    """Read a format as people write it: its name or an extension of it, with that of a compression.
+    """Parse a format as users write it: a name or an extension, optionally followed by a compression.
 
     Examples
     --------
@@ -53,7 +53,7 @@ def parse_form(form: str) -> Form:
 
 
 def form_of(path: str | Path) -> Form:
-    """Return the format that a file's name promises; `-` and devices are CSV.
+    """Return the format that a file's extension means; `-` and devices are CSV.
 
     Examples
     --------
@@ -74,7 +74,7 @@ def form_of(path: str | Path) -> Form:
 
 
 def form_of_name(name: str) -> Form | None:
-    """Return the format that a name in small letters ends in."""
+    """Return the format that a lower-case name ends in; None if it is not known."""
     compression = next((one for one in COMPRESSIONS if name.endswith(f".{one}")), "")
     name = name.removesuffix(f".{compression}")
     for form, extensions in FORMATS.items():
@@ -90,7 +90,7 @@ def _checked(form: Form) -> Form:
 
 
 def expected_formats() -> str:
-    """Return what an error says was expected."""
+    """Return the formats that a message says were expected."""
     return f"expected one of {', '.join(FORMATS)}, or of {', '.join(TEXT_FORMATS)} with .{', .'.join(COMPRESSIONS)}"
 
 

@@ -1,4 +1,4 @@
-"""Parquet files as one table that need not fit into memory: its rows in pieces, in order or by shuffled row groups."""
+"""Parquet files as one table that need not fit into memory: read piece by piece, in order or shuffled."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from evenly.io.sources import check_alike, count_rows, find_files, is_many, is_p
 from evenly.tables import refuse_duplicates
 
 MOST_IN_MEMORY = 500_000
-"""Rows up to which a table is simply read: of a hundred columns, in double precision, 400 MB."""
+"""Tables of up to as many rows are read into memory: 400 MB for a hundred columns in double precision."""
 SAMPLE = 200_000
-"""Rows that a larger one is described by: ranks of quantiles are good to 0.1 %, and 2,000 cells of a column that has at
-least a fifth of its cells can be held out."""
+"""Rows of the sample that describes a larger table: ranks of quantiles are good to 0.1 %, and a column with at least a
+fifth of its cells observed has enough for 2,000 validation cells."""
 PIECE = 1 << 14
-"""Rows read at once: of a row group, however large, no more are decoded."""
+"""Rows that are decoded at once, however large a row group is."""
 BATCH = 1 << 16
-"""Rows that are imputed and written at once: a row group of what is written."""
+"""Rows that are imputed and written at once, as one row group."""
 SIDE_BY_SIDE = 8
-"""Row groups that are read in turns when shuffled: tables are often sorted, and so few neighbours come together."""
+"""Row groups that are read in turns when shuffled: tables are often sorted, and this separates neighbouring rows."""
 
 
 class RowGroup(NamedTuple):
-    """A row group of one of the files, and the place of its first row in the table."""
+    """A row group of one of the files, and the position of its first row in the table."""
 
     file: int
     number: int
@@ -40,7 +40,7 @@ class RowGroup(NamedTuple):
 
 
 class Piece(NamedTuple):
-    """Some rows that follow each other, and the place of the first one in the table."""
+    """Consecutive rows, and the position of the first one in the table."""
 
     first: int
     frame: Any
@@ -56,7 +56,7 @@ class Parquet:
     n_rows: int
     groups: tuple[RowGroup, ...] = field(repr=False)
     metadata: tuple[Any, ...] = field(repr=False)
-    """What pyarrow has read of each file's end."""
+    """The footer of each file, as pyarrow reads it."""
 
     def scan(self) -> Any:
         """Return a lazy frame of Polars."""
@@ -73,11 +73,11 @@ class Parquet:
         return self.n_rows > MOST_IN_MEMORY
 
     def choose(self, rng: np.random.Generator) -> npt.NDArray[np.int64]:
-        """Choose rows at random to describe the table by, from first to last."""
+        """Choose the random rows that describe the table, in order."""
         return np.sort(rng.choice(self.n_rows, min(SAMPLE, self.n_rows), replace=False))
 
     def sample(self, seed: int) -> Any:
-        """Return some rows, chosen at random, as a Polars frame: one pass."""
+        """Return a random sample of rows as a Polars frame, in one pass."""
         chosen, found = self.choose(np.random.default_rng(seed)), []
         for piece in self.pieces(self.names):
             low, high = np.searchsorted(chosen, [piece.first, piece.first + len(piece.frame)])
@@ -95,7 +95,7 @@ class Parquet:
         Parameters
         ----------
         cut : function of a frame
-            How many of its rows are to go together, at least one; the others come with the next frame.
+            How many of its first rows to return, at least one; the others come with the next frame.
         """
         pl = require("polars", "tool")
         some, n = [], 0
@@ -111,7 +111,7 @@ class Parquet:
             yield pl.concat(some)
 
     def shuffled(self, names: Sequence[str], rng: np.random.Generator) -> Iterator[Piece]:
-        """Go through all rows, row groups in random order and some of them side by side, piece by piece in turns."""
+        """Go through all rows: row groups in random order, several at a time, piece by piece in turns."""
         order = rng.permutation(len(self.groups))
         waiting = (self._pieces_of(self.groups[i], names) for i in order)
         turns = deque(islice(waiting, SIDE_BY_SIDE))
@@ -137,12 +137,12 @@ class Parquet:
 def open_parquet(source: str | Path) -> Parquet:
     """Open a Parquet file, a pattern such as `data/*.parquet`, or all Parquet files in a folder, as one table.
 
-    Only the ends of the files are read, which say what the columns and row groups are.
+    Only the footers of the files are read, which list columns and row groups.
 
     Raises
     ------
     TableError
-        If there is no such file, one is no Parquet, or they have not the same columns; the message names the file.
+        If there is no such file, one is not Parquet, or they do not have the same columns; the message names the file.
 
     Examples
     --------
@@ -173,7 +173,7 @@ def open_parquet(source: str | Path) -> Parquet:
 
 
 def is_dataset(source: str | Path) -> bool:
-    """Say whether a path is to be treated as Parquet files piece by piece: a folder, a pattern, or one of many rows.
+    """Whether a path means Parquet files to treat piece by piece: a folder, a pattern, or a file of many rows.
 
     Examples
     --------
@@ -185,7 +185,7 @@ def is_dataset(source: str | Path) -> bool:
 
 
 def _count_rows(path: Path) -> int:
-    """Return how many rows a Parquet file has; 0 if it is none, which whoever reads it will say."""
+    """Return how many rows a Parquet file has; 0 if it is damaged, which raises an error once it is read."""
     pl = require("polars", "tool")
     try:
         return count_rows([path])
@@ -194,5 +194,5 @@ def _count_rows(path: Path) -> int:
 
 
 def _readable(path: Path) -> AbstractContextManager[None]:
-    """Turn whatever goes wrong with a file into one clear error."""
+    """Turn errors of Polars and Arrow about a file into a `TableError`."""
     return as_parquet_error(path, require("pyarrow", "engines").ArrowException)

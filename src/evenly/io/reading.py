@@ -1,4 +1,4 @@
-"""Tables from files of any usual format, with the type of every column decided."""
+"""Tables read from files of any usual format, with a type for every column."""
 
 from __future__ import annotations
 
@@ -35,23 +35,23 @@ _STRANGERS = {
 def read_table(source: str | Path, *, form: str | None = None) -> polars.DataFrame:
     """Read a table from a file, or from standard input.
 
-    CSV, TSV, JSON lines, Parquet and Arrow (files, which Feather's are, and streams); the texts also compressed by
-    gzip, bzip2, xz or zstd. What the file's bytes are counts more than its name. In delimited text the
-    delimiter is found among `, ; tab |`, and a column is made of numbers only if every cell is one: postal codes with
-    leading zeros, whole numbers beyond 64 bits, dates and mixed columns stay text. Empty cells are missing; other
-    markers of missing cells (NA, ?, -999) are left to the schema.
+    Reads CSV, TSV, JSON lines, Parquet and Arrow (files, such as Feather, and streams); the text formats also
+    compressed by gzip, bzip2, xz or zstd. A file's content counts more than its name. In delimited text the delimiter
+    is guessed among `, ; tab |`, and a column is read as numbers only if every cell is one: postal codes with leading
+    zeros, whole numbers beyond 64 bits, dates and mixed columns stay text. Empty cells are missing; other markers of
+    missing cells (NA, ?, -999) are left to the schema.
 
     Parameters
     ----------
     source : str or Path
         A path; `-` is standard input.
     form : str, optional
-        One of `evenly.io.formats.FORMATS`, where the name does not tell.
+        One of `evenly.io.formats.FORMATS`, if the name does not say.
 
     Raises
     ------
     TableError
-        If there is no such file, or it is not a whole table; the message names the line or the column.
+        If there is no such file, or it is damaged; the message names the line or the column.
 
     Warns
     -----
@@ -108,7 +108,7 @@ def _decompress(data: bytes, name: str) -> bytes:
 
 
 def _decompress_zstd(data: bytes) -> bytes:
-    # Before Python 3.14 only Polars knows zstd, and only as a reader of text: so it reads lines, without delimiters.
+    # Before Python 3.14 only Polars reads zstd, and only as CSV: a delimiter that never occurs makes it read lines.
     pl = require("polars", "tool")
     schema = {"line": pl.String}
     lines = pl.read_csv(data, has_header=False, separator="\x1f", quote_char=None, schema=schema)
@@ -135,7 +135,7 @@ def _form_of_content(data: bytes, name: str, wanted: Form | None, named: Form | 
             raise TableError(f"{name}, which is {found}", f"the format {wanted.name} was asked for")
         return found
     if promised is not None and promised.name in BINARY:
-        raise TableError(f"{name}, which does not begin as {promised.name} does", f"expected {promised.name}")
+        raise TableError(f"{name}, whose first bytes are not those of {promised.name}", f"expected {promised.name}")
     if promised is not None:
         return promised.name
     return "jsonl" if start.startswith(b"{") else "csv"
@@ -189,6 +189,3 @@ def _json_column(cells: list[Any]) -> Any:
     return pl.Series(
         [one if one is None or isinstance(one, str) else json.dumps(one) for one in cells], dtype=pl.String
     )
-
-
-# --- writing --------------------------------------------------------------------------------------------------

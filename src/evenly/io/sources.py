@@ -57,15 +57,15 @@ def find_files(source: str | Path) -> list[Path]:
         found = [file for file in files if is_parquet(file)]
         if not found and files:
             raise _no_parquet(min(files))
-        told = f"the folder {str(source)!r}, which has no file"
+        got = f"the folder {str(source)!r}, which has no file"
     elif is_many(source):
         found = [file for file in map(Path, glob.glob(str(source), recursive=True)) if file.is_file()]
-        told = f"the pattern {str(source)!r}, which matches no file"
+        got = f"the pattern {str(source)!r}, which matches no file"
     else:
         found = [path] if path.exists() else []
-        told = f"no file {str(source)!r}"
+        got = f"no file {str(source)!r}"
     if not found:
-        raise TableError(told, "expected Parquet files")
+        raise TableError(got, "expected Parquet files")
     for file in found:
         if not is_parquet(file):
             raise _no_parquet(file)
@@ -73,14 +73,14 @@ def find_files(source: str | Path) -> list[Path]:
 
 
 def is_parquet(file: Path) -> bool:
-    """Whether a file is named as Parquet is."""
+    """Whether a file has an extension of Parquet."""
     return file.name.lower().endswith(EXTENSIONS)
 
 
 def _no_parquet(file: Path) -> TableError:
     return TableError(
         f"the file {str(file)!r}",
-        "expected Parquet, which says of what type a column is",
+        "expected Parquet, which declares the types of columns",
         "write it as Parquet first: evenly.write_table(evenly.read_table(...), ...)",
     )
 
@@ -96,19 +96,24 @@ def check_alike(files: Sequence[Path]) -> dict[str, Any]:
             continue
         apart = [name for name in (*first, *columns) if first.get(name) != columns.get(name)]
         name = apart[0] if apart else next(a for a, b in zip(columns, first, strict=True) if a != b)
-        told = [str(one[name]) if name in one else "no such column" for one in (first, columns)]
-        here = (
-            f"{told[0]} in {files[0].name} and {told[1]} in {file.name}" if apart else f"another order in {file.name}"
+        types = [str(one[name]) if name in one else "no such column" for one in (first, columns)]
+        got = (
+            f"{types[0]} in {files[0].name} and {types[1]} in {file.name}" if apart else f"another order in {file.name}"
         )
-        raise TableError(here, "expected the same columns in every file", "write them alike", column=name)
+        raise TableError(
+            got,
+            "expected the same columns in every file",
+            "write them with the same names, order and types",
+            column=name,
+        )
     return first
 
 
 def count_rows(files: Sequence[Path]) -> int:
-    """Return how many rows Parquet files have, by their ends alone."""
+    """Return how many rows Parquet files have; reads only their footers."""
     return int(scan(files).select(require("polars", "tool").len()).collect().item())
 
 
 def scan(files: Sequence[Path]) -> Any:
-    """Return files as one lazy frame of Polars; what stands in their names is no pattern, and no column."""
+    """Return files as one lazy frame of Polars; nothing in their names is a pattern or a column."""
     return require("polars", "tool").scan_parquet(list(files), glob=False, hive_partitioning=False)

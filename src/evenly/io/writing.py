@@ -1,4 +1,4 @@
-"""Tables to files of any usual format, all or nothing."""
+"""Tables written to files of any usual format, all or nothing."""
 
 from __future__ import annotations
 
@@ -54,15 +54,15 @@ def check_writable(target: str | Path, *, form: str | None = None) -> None:
 def write_table(table: Any, target: str | Path, *, form: str | None = None) -> None:
     """Write a table to a file, all or nothing, or to standard output.
 
-    A reader sees the old file or the new one, never half of it; whatever goes wrong, the old one stays. Delimited
-    text is written with `,` or tabs, in UTF-8, and numbers so that they are read back to the last bit.
+    Readers see the old file or the new one, never half of it; if anything goes wrong, the old file stays. Delimited
+    text is UTF-8 with `,` or tabs, and numbers are read back to the last bit.
 
     Parameters
     ----------
     table : dataframe
         Polars, pandas or Arrow.
     target : str or Path
-        A path; `-` is standard output. Pipes and devices are written to as they are.
+        A path; `-` is standard output. Pipes and devices are written to directly.
     form : str, optional
         One of `evenly.io.formats.FORMATS`, such as `parquet` or `csv.gz`; by default what the name says, and CSV for
         standard output.
@@ -92,14 +92,14 @@ def write_table(table: Any, target: str | Path, *, form: str | None = None) -> N
 
 
 def write_parts(tables: Iterable[Any], target: str | Path, *, form: str | None = None) -> None:
-    """Write a table that comes part by part to a file, all or nothing; no more than a part is in memory.
+    """Write a table that comes in parts to a file, all or nothing, with one part in memory at a time.
 
     Parameters
     ----------
     tables : iterable of dataframes
-        The parts, from top to bottom: of the same columns, and at least one.
+        The parts, from top to bottom: at least one, all with the same columns.
     target, form
-        As in `write_table`, but for standard output and for text that is compressed by zstd.
+        As in `write_table`, except for standard output and for text compressed by zstd.
 
     Examples
     --------
@@ -146,7 +146,7 @@ _WRITE_PARTS: dict[str, Callable[[Iterator[Any], IO[bytes]], None]] = {
 
 
 def _real(path: Path) -> Path:
-    """Follow links, so that the file behind one is replaced, and not the link."""
+    """Follow links, so that the file behind a link is replaced, not the link."""
     return Path(os.path.realpath(path))
 
 
@@ -161,7 +161,7 @@ def _as_polars(table: Any) -> Any:
 
 
 def _writable(frame: Any, form: Form) -> Any:
-    """Refuse what a text format cannot hold; NaN becomes a missing cell there."""
+    """Refuse columns that a text format cannot hold, and make NaN a missing cell in it."""
     pl = require("polars", "tool")
     if form.name not in TEXT_FORMATS:
         return frame
@@ -171,7 +171,7 @@ def _writable(frame: Any, form: Form) -> Any:
     for column in frame.get_columns():
         if column.dtype.base_type() in impossible:
             raise TableError(
-                f"cells of type {column.dtype}", f"{form.name} holds none", "write parquet", column=column.name
+                f"cells of type {column.dtype}", f"{form.name} cannot hold them", "write parquet", column=column.name
             )
         if form.name == "jsonl" and column.dtype.is_float() and column.is_infinite().any():
             warnings.warn(
@@ -193,11 +193,11 @@ def _write_standard(frame: Any, form: Form) -> None:
         else:
             sys.stdout.flush()
             left = buffer.getbuffer()
-            while left:  # unbuffered, as under `python -u`, it takes a part at a time
+            while left:  # unbuffered output, as under `python -u`, may take only some of it at a time
                 left = left[binary.write(left) :]
         sys.stdout.flush()
     except BrokenPipeError:
-        # Python flushes once more at its end, and would complain about the closed pipe again.
+        # Python flushes once more when it exits, and would report the closed pipe again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise TableError("a closed pipe as standard output", "expected it to take the whole table") from None
     except (OSError, UnicodeDecodeError) as error:

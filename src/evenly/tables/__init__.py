@@ -1,6 +1,6 @@
-"""Tables as columns: any dataframe or array comes in, as named columns with a kind, a likelihood and cells as numbers.
+"""Dataframes and arrays in and out: named columns, their kinds and likelihoods, and cells as numbers.
 
-The same kind of table goes out. What a column means is decided here; files, scales and models are not known.
+What a column means is decided here; files, scales and models are not known.
 """
 
 from evenly.tables.cells import (

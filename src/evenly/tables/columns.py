@@ -43,12 +43,12 @@ class TableColumn:
 
     @cached_property
     def storage(self) -> Storage:
-        """How the cells are stored; says nothing yet about what they mean."""
+        """How the cells are stored, whatever they mean."""
         if isinstance(self.native, np.ndarray):
             return _array_storage(self.native)
         dtype = self.native.dtype
         if self.native.null_count() == len(self.native) and not dtype.is_numeric():
-            return "text"  # a text column without a text
+            return "text"  # a text column without an observed cell
         return _array_storage(self.native.to_numpy()) if dtype == nw.Object else dtype_storage(dtype)
 
     @property
@@ -123,9 +123,9 @@ class TableColumn:
         return _factorize_objects(np.asarray([*self.native.to_list(), None], dtype=object)[:-1])
 
     def spelled_numbers(self, markers: Collection[str]) -> tuple[Floats, list[str]] | None:
-        """Return texts that spell numbers as such, NaN where missing, and the markers among them; None for others.
+        """Return the numbers that texts spell, NaN where missing, and the markers among them; None if one spells none.
 
-        Only Polars' texts are read this way, at once instead of one distinct text after the other.
+        Only for texts of Polars, which reads a whole column at once instead of one distinct text after the other.
         """
         if isinstance(self.native, np.ndarray) or self.native.dtype != nw.String:
             return None
@@ -143,7 +143,7 @@ class TableColumn:
 
 
 def dtype_storage(dtype: Any) -> Storage:
-    """Say how the cells of a dataframe's type are stored."""
+    """Return how a dataframe's type stores its cells."""
     if dtype == nw.Boolean:
         return "boolean"
     if dtype.is_integer():

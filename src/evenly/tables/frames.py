@@ -1,4 +1,4 @@
-"""Tables at the two ends: any dataframe or array in as columns of NumPy arrays, the same kind of table out."""
+"""Dataframes and arrays: opened as named columns on the way in, built from columns on the way out."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Table:
     """`numpy`, or the name of the dataframe library."""
     native: Any = field(repr=False, default=None)
     frame: Any = field(repr=False, default=None)
-    """The same as a Narwhals frame with text labels; None for an array."""
+    """The table as a Narwhals frame with text labels; None for an array."""
 
     @property
     def names(self) -> list[str]:
@@ -71,7 +71,7 @@ def open_table(table: Any, *, estimator: str = "LipschitzScaler") -> Table:
     if isinstance(table, np.ma.MaskedArray):
         filling: Any = None if table.dtype == object else np.nan
         table = np.ma.filled(table if table.dtype == object else table.astype(np.float64), filling)
-    # Imported here: a second that a file's commands would wait for, and only arrays need it.
+    # Imported here: it takes a second, and only arrays need it.
     from sklearn.utils.validation import check_array
 
     array = check_array(table, dtype=None, ensure_all_finite=False, estimator=estimator, input_name="X")
@@ -82,7 +82,7 @@ def open_table(table: Any, *, estimator: str = "LipschitzScaler") -> Table:
 
 
 def _rename(frame: Any) -> nw.DataFrame[Any]:
-    """Give a pandas frame text labels, where two of them would not become the same."""
+    """Give a pandas frame text labels, which must not become duplicates."""
     return nw.from_native(frame.set_axis([_text(label) for label in frame.columns], axis=1), eager_only=True)
 
 
@@ -91,7 +91,7 @@ def _text(label: Any) -> str:
 
 
 def refuse_duplicates(labels: list[Any]) -> list[str]:
-    """Return names as texts, if no two of them are the same."""
+    """Return names as texts; refuse duplicates."""
     texts = [_text(label) for label in labels]
     if len(set(texts)) < len(texts):
         twice = next(text for j, text in enumerate(texts) if text in texts[:j])
@@ -116,13 +116,13 @@ def _open_frame(frame: nw.DataFrame[Any], native: Any) -> Table:
 def select(table: Any, labels: Sequence[Hashable], *, by_position: bool = False) -> tuple[list[Any], list[Hashable]]:
     """Find the columns of a fitted table in a new one: by label in a dataframe, by position in an array.
 
-    A table that was fitted as an array has no labels to look for. Returns the columns in the fitted order and the
+    A table that was fitted as an array has no labels to search for. Returns the columns in the fitted order and the
     labels that the fitted table did not have.
     """
     if table.container == "numpy" or (by_position and len(table.columns) == len(labels)):
         return table.columns, []
     where: dict[Hashable, int] = {label: j for j, label in enumerate(table.labels)}
-    # A saved scaler knows a label that JSON cannot hold by its text.
+    # A saved scaler has the text of a label that JSON cannot hold.
     where = {name: j for j, name in enumerate(table.names)} | where
     absent = [label for label in labels if label not in where]
     if absent:
@@ -138,7 +138,7 @@ def select(table: Any, labels: Sequence[Hashable], *, by_position: bool = False)
 
 
 def map_columns(function: Callable[..., Any], *items: Sequence[Any], n_rows: int) -> list[Any]:
-    """Apply a function to each column; in a few threads where the columns are long (NumPy lets them run at once)."""
+    """Apply a function to each column; long columns in a few threads, as NumPy releases the lock."""
     if n_rows < 100_000:
         return [function(*each) for each in zip(*items, strict=True)]
     with ThreadPoolExecutor(min(4, os.cpu_count() or 1)) as pool:

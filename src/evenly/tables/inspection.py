@@ -1,4 +1,4 @@
-"""What a table holds, column by column, before anything is fitted: kinds, missing cells, and what looks wrong."""
+"""Inspection of a table before anything is fitted: kinds, missing cells, and what seems wrong in each column."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ WORDS = {
     *("undefined", "unavailable", "not available", "not applicable", "not known", "not recorded", "no data"),
     *("refused", "no answer", "don't know", "k.a.", "k. a.", "keine angabe"),
 }
-"""Texts, in small letters, that often stand for a missing cell; the schema's own markers do not come up here."""
+"""Texts, in lower case, that often stand for a missing cell, beside those that the schema reads as missing."""
 MOST_STRAYS = 10
-"""A column of numbers may have so many distinct texts among them to be taken for one."""
+"""Distinct texts, at most, that a column of numbers may hold to be recognized as one."""
 
 
 @dataclass(frozen=True)
 class InspectedColumn:
-    """What was found of one column.
+    """What was found in one column.
 
     Attributes
     ----------
@@ -59,11 +59,11 @@ class InspectedColumn:
     missing_share : float
         The same as a share of the rows.
     n_distinct : int or None
-        Distinct values; None for numbers that were not counted, and for dates.
+        Number of distinct values; None for numbers that were not counted, and for dates.
     range : tuple of float, or None
         The smallest and the largest number, infinities left out.
     warnings : tuple of str
-        What looks wrong, and what to do about it.
+        What seems wrong, and what to do about it.
     """
 
     name: str
@@ -79,7 +79,7 @@ class InspectedColumn:
 
 @dataclass(frozen=True)
 class Inspection:
-    """What was found of a table."""
+    """What was found in a table."""
 
     n_rows: int
     columns: tuple[InspectedColumn, ...]
@@ -92,7 +92,7 @@ class Inspection:
         raise KeyError(name)
 
     def to_plain(self) -> dict[str, Any]:
-        """Return all but the schema as JSON can hold it."""
+        """Return everything but the schema as plain values for JSON."""
         columns = [
             dict(column.__dict__, range=list(column.range) if column.range else None, warnings=list(column.warnings))
             for column in self.columns
@@ -108,20 +108,20 @@ def inspect_table(
     likelihoods: Mapping[Any, str | Likelihood] | None = None,
     missing: Mapping[Any, Sequence[Value]] | Sequence[Value] | None = None,
 ) -> Inspection:
-    """Look at every column of a table: its kind and likelihood, its missing cells, and what looks wrong.
+    """Inspect every column of a table: its kind and likelihood, its missing cells, and what seems wrong.
 
-    Warned of are columns that are constant, without an observed cell, or no variable (identifiers, dates, free text,
-    too many classes: they are passed through untouched); infinities; and values that may stand for a missing cell,
-    such as -999 far from all others or the text `unknown`.
+    Warns of columns that are constant, without an observed cell, or not a variable (identifiers, dates, free text, too
+    many classes: they are passed through untouched); of infinities; and of values that may stand for a missing cell,
+    such as -999 far from all others, or the text `unknown`.
 
     Parameters
     ----------
     table : dataframe or array
         The table.
     schema : Schema, optional
-        What is known already; columns that it leaves out are inferred.
+        Declared columns; the others are inferred.
     kinds, likelihoods, missing
-        As for `infer_schema`; they come before the schema.
+        As for `infer_schema`; they take precedence over the schema.
 
     Returns
     -------
@@ -158,7 +158,7 @@ def inspect_table(
 
 
 def _inspect_column(cells: TableColumn, rule: Rule, markers: Sequence[Value]) -> tuple[Column, InspectedColumn]:
-    """Decide on a column, and list what looks wrong in it."""
+    """Decide on a column, and list what seems wrong in it."""
     declared = rule.declared
     missing = tuple(dict.fromkeys((*(declared.missing if declared else ()), *markers)))
     cells, profile, n_infinite = _profile_finite(cells, missing)
@@ -173,7 +173,7 @@ def _inspect_column(cells: TableColumn, rule: Rule, markers: Sequence[Value]) ->
 
 
 def _profile_finite(cells: TableColumn, markers: Sequence[Value]) -> tuple[TableColumn, ColumnProfile, int]:
-    """Return a column with its infinities missing, its profile, and how many infinities there were."""
+    """Return a column with infinities as missing cells, its profile, and how many infinities it had."""
     try:
         return cells, profile_column(cells, markers), 0
     except TableError:
@@ -189,7 +189,7 @@ def _profile_finite(cells: TableColumn, markers: Sequence[Value]) -> tuple[Table
 
 
 def _disagreement(column: Column, cells: TableColumn) -> list[str]:
-    """Refuse cells that the schema's kind cannot hold; name those that are none of its classes."""
+    """Refuse cells that do not go with the schema's kind; warn of those that are none of its classes."""
     if column.kind == "ignore":
         return []
     values, unknown = encode(column, cells)
@@ -244,7 +244,7 @@ def _how_to_use(column: Column, profile: ColumnProfile) -> str:
 
 
 def _suspicious_numbers(profile: ColumnProfile) -> list[str]:
-    """Name the numbers of nines that lie further from all others than those from each other."""
+    """Warn of numbers made of nines that lie outside the other values by more than their range."""
     if profile.minimum not in NINES and profile.maximum not in NINES:
         return []
     assert profile.numbers is not None
@@ -264,7 +264,7 @@ def _suspicious_numbers(profile: ColumnProfile) -> list[str]:
 
 
 def _suspicious_texts(profile: ColumnProfile) -> list[str]:
-    """Name the texts that keep a column from being numbers, and those that mean missing in many a table."""
+    """Warn of texts that keep a column from being numbers, and of words that often mean missing."""
     if profile.distinct is None or profile.counts is None:
         return []
     texts = [(str(text), n) for text, n in zip(profile.distinct, profile.counts, strict=True)]

@@ -18,7 +18,7 @@ MOST_CLASSES = 100
 FEW_VALUES = 20
 """Whole numbers with at most this many distinct values may be codes of classes."""
 MOST_OVERDISPERSION = 100.0
-"""A count has variance = mean under a Poisson; real counts reach tens. Beyond this it is a positive amount."""
+"""Variance over mean up to which whole numbers are counts: 1 under a Poisson, tens in real data."""
 
 NO_DATA = "no data"
 """The note of a column without an observed cell."""
@@ -42,7 +42,7 @@ def decide_kind(cells: TableColumn, profile: ColumnProfile) -> tuple[str, str]:
         return "binary", ""
     if cells.categories is not None:
         n = len(cells.categories)
-        # Whoever made it a category meant classes: but not those of which there are hardly cells to learn from.
+        # A category is meant as classes, unless most classes have too few cells to learn from.
         if n > MOST_CLASSES and n > min(0.1 * profile.n, 10 * MOST_CLASSES):
             return "ignore", f"{n} classes in {profile.n} cells; declare it `categorical` to use it"
         return ("ordinal", "") if cells.ordered else ("binary" if n == 2 else "categorical", "")
@@ -69,7 +69,7 @@ def _summarize(texts: list[str]) -> TextSummary:
 
 
 def is_wordy(mean_length: float, with_spaces: float) -> bool:
-    """Whether texts of that length, of which a share has spaces, are prose rather than names or codes."""
+    """Whether texts are prose rather than names or codes, by their mean length and the share that contains spaces."""
     return mean_length > 40 or with_spaces > 0.5
 
 
@@ -84,7 +84,7 @@ def _decide_numbers(cells: TableColumn, profile: ColumnProfile) -> tuple[str, st
         return "ignore", "identifier: whole numbers that all differ"
     few = values is not None and 2 < len(values) <= FEW_VALUES and profile.n >= 5 * len(values)
     peaks = few and _several_peaks(profile)
-    # From 0 or 1 to 10 people rate: such levels often pile up at both ends, but they are ordered, and have a mean.
+    # Levels from 0 or 1 to 10 are ratings: they often pile up at both ends, but they are ordered, and have a mean.
     rating = peaks and low in (0, 1) and high == 10 and len(values or ()) >= 9
     if peaks and not rating:
         return "categorical", f"whole numbers {low:g} to {high:g} with several peaks: codes"
@@ -100,7 +100,7 @@ def _decide_numbers(cells: TableColumn, profile: ColumnProfile) -> tuple[str, st
 
 
 def may_be_identifier(name: str, profile: ColumnProfile) -> bool:
-    """Whether whole numbers are an identifier if they all differ: consecutive ones, or of a telling name."""
+    """Whether whole numbers are an identifier if they all differ: they are consecutive, or named like one."""
     if profile.n < 20 or profile.maximum - profile.minimum < profile.n - 1:
         return False
     years = _YEARS[0] <= profile.minimum and profile.maximum <= _YEARS[1]
@@ -121,7 +121,7 @@ def _several_peaks(profile: ColumnProfile) -> bool:
 
 
 def find_classes(cells: TableColumn, profile: ColumnProfile) -> list[Value]:
-    """Return the classes of a column: those that its type declares, or else those that it holds, in order."""
+    """Return the classes of a column: those that its type declares, otherwise the sorted ones that it holds."""
     if cells.categories is not None:
         gone = set(profile.markers)
         return _distinguishable(cells, [plain_value(value) for value in cells.categories if value not in gone])

@@ -1,6 +1,6 @@
-"""Regular expressions of cells: what spells a number or a date.
+"""Regular expressions for cells that spell a number or a date.
 
-Polars' regular expressions look neither ahead nor back, and engines differ in what a digit is: ASCII alone counts.
+Without lookaround, which Polars does not have, and with ASCII digits in numbers, as engines differ in what a digit is.
 """
 
 from __future__ import annotations

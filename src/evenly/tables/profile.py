@@ -16,7 +16,7 @@ from evenly.tables.patterns import SPACED_NUMBER
 Value = bool | int | float | str
 
 MISSING_MARKERS = ("", "?", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NULL", "null", "<NA>")
-"""Texts that are read as missing cells without being declared. `None` and `-` are not: they are real classes too."""
+"""Texts that are read as missing cells without being declared. `None` and `-` are not: they may be real classes."""
 
 _SPACED_NUMBER = re.compile(SPACED_NUMBER)
 
@@ -87,7 +87,7 @@ class ColumnProfile:
 
     @property
     def all_differ(self) -> bool:
-        """Whether no number occurs twice; no, if that is not known."""
+        """Whether all numbers are known to differ."""
         if self.number_summary is not None:
             return self.number_summary.n_distinct == self.n
         assert self.numbers is not None
@@ -165,7 +165,7 @@ def between(mean: float, low: float, high: float) -> float:
 
 
 MOST_SPAN = 1000
-"""Whole numbers that span fewer values than this are counted, value by value."""
+"""Whole numbers that span fewer values than this are counted one by one."""
 
 
 def _profile_numbers(

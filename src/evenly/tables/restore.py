@@ -1,4 +1,4 @@
-"""Columns on the way out: every column gets the type back that it was stored with."""
+"""Columns on the way out, in the types that they were stored with."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ def restore_column(values: npt.NDArray[Any], container: str, stored: Stored, cla
     dtype, ordered, text, _ = stored
     wants = dtype.lower()
     if values.dtype.kind == "f" and (whole := re.search(r"u?int(8|16|32|64)", wants)):
-        # What a model made up may lie outside a small type; the ends of 64 bits are no double precision numbers.
+        # Imputed values may exceed a small type. The largest 64-bit integers are not exact in double precision.
         low, high = np.iinfo(whole.group()).min, np.iinfo(whole.group()).max
         values = np.clip(np.rint(values), low, high if high < 2**53 else None)
     if values.dtype.kind == "f" and text:
-        # Thirteen digits: scaling there and back costs the last two or three of sixteen.
+        # Thirteen digits: scaling and unscaling cost the last two or three of sixteen.
         texts = [None if gone else f"{v:.13g}" for v, gone in zip(values, missing, strict=True)]
         values = np.array(texts, dtype=object)
     if container in ("polars", "pyarrow"):
@@ -65,18 +65,18 @@ def fill_cells(
     stored: Stored | None,
     classes: list[Any] | None,
 ) -> Any:
-    """Return a native column with some of its cells replaced, the others and the type as they are.
+    """Return a native column with some cells replaced; the other cells and the type stay as they are.
 
     Parameters
     ----------
     where : array of bool
         The cells to replace.
     values : array
-        What to put there, in their order.
+        The new cells, in their order.
     stored : Stored or None
-        How to store a column without any cell of its own; None keeps its type, if it has one.
+        How to store a column without an observed cell; None keeps its type, if it has one.
     classes : list, optional
-        All classes that may come.
+        All classes that may occur.
     """
     native: Any = cells.native if isinstance(cells.native, np.ndarray) else nw.to_native(cells.native)
     if cells.dtype == "object" and cells.storage in ("integer", "float") and values.dtype.kind == "f":

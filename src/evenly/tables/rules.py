@@ -18,10 +18,10 @@ from evenly.tables.profile import ColumnProfile, Value, profile_column, read_num
 from evenly.tables.schema import CLASS_KINDS, KINDS, Column, Schema, declared_name, fits, implied_kind, outside
 
 PAPER_CLIP = 1e-30
-"""Where the paper's code puts the zeros of a positive column; kept for reproducing it, never a default."""
+"""The paper's code raises the zeros of a positive column to this; kept to reproduce it, never a default."""
 
 LEAST_SHIFT = 1e-6
-"""The shift of a column with zeros is never less than this share of its maximum: at most 14 nats of log x."""
+"""The shift of a column with zeros, as a share of its maximum, at least: log x then spans at most 14 nats."""
 
 
 def infer_schema(
@@ -38,15 +38,15 @@ def infer_schema(
     Parameters
     ----------
     table : dataframe or array
-        As people have them: texts, classes, booleans, whole numbers that are codes, missing cells.
+        Texts, classes, booleans, numbers (also as codes of classes), with missing cells.
     kinds : mapping of column to kind, optional
         `{"age": "count", "id": "ignore"}`.
     likelihoods : mapping of column to likelihood, optional
         A name, or a likelihood of your own.
     bounds : mapping of column to (lower, upper), optional
-        Values outside are errors; None leaves an end open.
+        Cells outside are errors; None leaves an end open.
     missing : markers, or mapping of column to markers, optional
-        Values that mean a missing cell, beside `?`, `NA`, empty texts and the like.
+        Values that mean a missing cell, in addition to `?`, `NA`, empty texts and the like.
     zeros : {"shift", "clip"}
         A positive column with zeros is shifted by its smallest positive value; "clip" raises the zeros to 1e-30
         as the paper's code does, which puts them 69 nats below 1.
@@ -82,7 +82,7 @@ def infer_schema(
 
 
 def check_settings(opened: Any, **settings: Any) -> None:
-    """Refuse settings that are no mapping by column, or are for columns that the table does not have."""
+    """Refuse settings that are not mappings by column, or that name columns which the table does not have."""
     known: set[Any] = {*opened.labels, *opened.names}
     for setting, mapping in settings.items():
         if mapping is not None and not isinstance(mapping, Mapping):
@@ -106,7 +106,7 @@ def check_markers(missing: Any) -> Callable[[Any, str], Sequence[Value]]:
 
 
 def pick(mapping: Mapping[Any, Any] | None, label: Any, name: str) -> Any:
-    """Return what a mapping by column says of one, by its label or its name."""
+    """Return the entry of a column in a mapping, by its label or its name."""
     if not mapping:
         return None
     return mapping[label] if label in mapping else mapping.get(name)
@@ -192,7 +192,7 @@ def _refuse_cells(column: Column, profile: ColumnProfile) -> None:
 
 
 def complete(column: Column, cells: TableColumn, profile: Callable[[], ColumnProfile] | None = None) -> Column:
-    """Return a copy of a column from a file; classes that it leaves out are those of the table."""
+    """Return a copy of a declared column; if it leaves out its classes, they are taken from the table."""
     column = column.model_copy(deep=True)
     if column.has_classes and column.classes is None:
         column.classes = find_classes(cells, profile_column(cells, column.missing) if profile is None else profile())
@@ -201,7 +201,7 @@ def complete(column: Column, cells: TableColumn, profile: Callable[[], ColumnPro
 
 @dataclass(frozen=True)
 class Rule:
-    """What is declared of one column: by settings, which come first, and by a schema."""
+    """What is declared about one column, by settings and by a schema; settings take precedence."""
 
     name: str
     kind: str | None = None
@@ -212,12 +212,12 @@ class Rule:
 
     @property
     def decided(self) -> bool:
-        """Whether nothing is to be inferred, but for classes that a schema leaves out."""
+        """Whether nothing is left to infer, except classes that a schema leaves out."""
         return self.kind == "ignore" or (self.declared is not None and self.kind is None and self.likelihood is None)
 
     @property
     def ignored(self) -> bool:
-        """Whether the column is declared to be none of the table's variables."""
+        """Whether the column is declared `ignore`."""
         return self.kind == "ignore" or (self.decided and self.declared is not None and self.declared.kind == "ignore")
 
     @property
@@ -227,7 +227,7 @@ class Rule:
 
     @property
     def wants_classes(self) -> bool:
-        """Whether the column is declared to be a choice among classes."""
+        """Whether the column is declared to have classes."""
         kind = self.kind or (implied_kind(self.likelihood) if self.likelihood is not None else None)
         return (self.declared.kind if kind is None and self.declared is not None else kind) in CLASS_KINDS
 
@@ -264,7 +264,7 @@ def make_rules(
     missing: Mapping[Any, Sequence[Value]] | Sequence[Value] | None = None,
     zeros: str = "shift",
 ) -> list[Rule]:
-    """Check settings; returns what they and a schema declare of each column of an opened table."""
+    """Check settings, and return what they and a schema declare about each column of an opened table."""
     if not (schema is None or isinstance(schema, (str, Path, Schema))):
         raise TableError(f"schema = {schema!r}", "expected a Schema or the path of one")
     given = Schema.load(schema) if isinstance(schema, (str, Path)) else schema
@@ -286,7 +286,7 @@ def make_rules(
 
 
 def _fit_support(column: Column, profile: ColumnProfile, family: Likelihood, zeros: str) -> None:
-    """Shift or clip zeros; refuse what the likelihood has no density for."""
+    """Shift or clip zeros; refuse values outside the support of the likelihood."""
     support = family.support
     low = profile.minimum
     if support.whole and not profile.whole:

@@ -1,4 +1,4 @@
-"""Which kind each column is, and so which likelihood it gets: inferred from a table, edited by hand, saved as JSON."""
+"""Column and Schema: the kind and the likelihood of each column, saved as JSON that can be edited by hand."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ DEFAULT_LIKELIHOOD = {kind: name for name, family in FAMILIES.items() for kind i
 
 
 class Column(BaseModel):
-    """What is known of one column, and what was decided.
+    """The kind and the likelihood of one column, and how its cells are read.
 
     Attributes
     ----------
@@ -32,15 +32,15 @@ class Column(BaseModel):
     classes : list or None
         The classes of a binary, categorical or ordinal column, in the order of their codes.
     shift : float
-        Added to every cell before the likelihood: a positive column with zeros keeps a proper density.
+        Added to every cell before the likelihood, so that a positive column may have zeros.
     clip : float or None
-        Cells below are raised to it (the paper's treatment of zeros).
+        Smaller cells are raised to it (the paper's treatment of zeros).
     lower, upper : float or None
         Declared bounds; a cell outside is an error.
     missing : list
         Markers that are read as missing cells.
     note : str
-        Why, in words.
+        The reason, in words.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -136,14 +136,14 @@ class Schema(BaseModel):
         """Write the schema to a JSON file that a person can edit."""
         plain = self.model_dump(exclude_defaults=True)
         for column in plain["columns"]:
-            # The default likelihood follows the kind: whoever edits the kind need not edit both.
+            # The default likelihood follows the kind, so that editing the kind is enough.
             if column.get("likelihood") == DEFAULT_LIKELIHOOD.get(column["kind"]):
                 column.pop("likelihood", None)
         write_text(path, json.dumps(plain, indent=2, ensure_ascii=False) + "\n")
 
     @classmethod
     def load(cls, path: str | Path) -> Schema:
-        """Read a schema from a JSON file; what is wrong in it is said by column and field."""
+        """Read a schema from a JSON file; an error names the column and the field."""
         try:
             return cls.model_validate_json(Path(path).read_text(encoding="utf-8"))
         except ValidationError as error:
@@ -194,6 +194,6 @@ def _kinds(likelihood: str | Likelihood) -> tuple[str, ...]:
 
 
 def outside(name: str, got: str, family: Likelihood) -> TableError:
-    """Return the error for values that a likelihood has no density for."""
+    """Return the error for values outside the support of a likelihood."""
     hint = "declare it `real`, or give its schema a `shift`"
     return TableError(got, f"{family.name} expects {family.support}", hint, column=name)
