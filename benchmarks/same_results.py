@@ -193,7 +193,7 @@ def commands() -> dict[str, Any]:
 def visible(page: str) -> str:
     """Return a page's text without scripts, styles, times and the version."""
     page = re.sub(r"<(script|style)\b.*?</\1>", " ", page, flags=re.S)
-    page = re.sub(r"<[^>]+>", " ", page)
+    page = re.sub(r"<[^>]+>", " ", page).replace("&#39;", "&#x27;")  # two spellings of an apostrophe
     page = re.sub(r"\b[0-9.]+ (s|seconds|min|minutes)\b|20\d\d-\d\d-\d\d( \d\d:\d\d)?", "", page)
     return " ".join(page.split())
 

@@ -314,10 +314,12 @@ def test_a_filled_table_of_other_rows_is_refused():
         evenly.make_report([[1.0], [2.0], [3.0]], filled=[[1.0], [2.0]])
 
 
-def test_without_plotly_the_extra_is_named(monkeypatch):
+@pytest.mark.parametrize("package", ["plotly", "jinja2"])
+def test_without_plotly_or_jinja2_the_extra_is_named(package, monkeypatch):
     evenly.report.page._plotly.cache_clear()
-    monkeypatch.setitem(sys.modules, "plotly", None)
-    monkeypatch.setitem(sys.modules, "plotly.offline", None)
+    evenly.report.page._templates.cache_clear()
+    for name in [package, *(name for name in sys.modules if name.startswith(f"{package}."))]:
+        monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(evenly.MissingExtraError, match=r"evenly\[tool\]"):
         evenly.make_report([[1.0], [2.0]])
 

@@ -9,14 +9,12 @@ from collections.abc import Sequence
 from functools import cache
 from importlib import resources
 from pathlib import Path
-from string import Template
 from typing import Any
 
 from evenly._support import require, write_text
-from evenly.report.charts import Charts
-from evenly.report.facts import gather
-from evenly.report.markup import escape, join, json_block, tag
-from evenly.report.sections import write_sections, write_summary
+from evenly.report import formatting, sections
+from evenly.report.charts import ChartList
+from evenly.report.content import ReportInput, collect
 
 
 def make_report(
@@ -31,9 +29,9 @@ def make_report(
     command: str = "",
     seed: int | None = None,
 ) -> str:
-    """Return a report on a table as the text of one HTML file, which loads nothing from anywhere.
+    """Return a report on a table as the text of one HTML file, which loads nothing from the network.
 
-    What is not given is left out. The same arguments give the same text.
+    Sections that nothing was given for are left out. The same arguments give the same text.
 
     Parameters
     ----------
@@ -42,13 +40,13 @@ def make_report(
     filled : dataframe or array, optional
         The same rows with imputed cells.
     imputer : Imputer, optional
-        The fitted imputer: its settings, and its schema in place of an inferred one.
+        The fitted imputer: its settings, and its schema instead of an inferred one.
     trial : Trial, optional
         Errors on cells that were hidden, imputed and scored.
     diagnosis : Diagnosis, optional
-        Who is learned and who is overlooked.
+        Which columns are learned and which are overlooked.
     comparison : sequence of (name, error, baseline, seconds), optional
-        What was compared on the same hidden cells.
+        Candidates compared on the same hidden cells.
     title, command : str
         The heading, and the command that makes this report again.
     seed : int, optional
@@ -63,48 +61,7 @@ def make_report(
     >>> "1 cell of the table" in page, "Nothing was missing" in make_report([[1.0], [2.0]])
     (True, True)
     """
-    facts = gather(
-        table,
-        filled=filled,
-        imputer=imputer,
-        trial=trial,
-        diagnosis=diagnosis,
-        comparison=comparison,
-        title=title or "Report on a table",
-        command=command,
-        seed=seed,
-    )
-    drawn = Charts()
-    sections = list(write_sections(facts, drawn))
-    packed, plotly_hash = _plotly()
-    script = f"\n{_asset('page.js')}"
-    # Scripts run by their hash alone: a text of the table that became markup would still not run.
-    policy = (
-        f"default-src 'none'; script-src '{_hash(script)}' '{plotly_hash}'; style-src 'unsafe-inline'; img-src data:; "
-        "base-uri 'none'; form-action 'none'"
-    )
-    menu = [tag("a", section.title, href=f"#{section.anchor}") for section in sections]
-    bodies = [
-        tag(
-            "section",
-            tag("h2", s.title, id=f"{s.anchor}-title"),
-            s.body,
-            id=s.anchor,
-            aria_labelledby=f"{s.anchor}-title",
-        )
-        for s in sections
-    ]
-    return Template(_asset("page.html")).substitute(
-        policy=policy,
-        title=escape(facts.title),
-        style=_asset("style.css"),
-        menu=join(menu),
-        summary=write_summary(facts),
-        sections=join(bodies),
-        data=json_block(drawn.data),
-        plotly=packed,
-        script=script,
-    )
+    return _render(ReportInput(table, filled, imputer, trial, diagnosis, comparison, title, command, seed))
 
 
 def write_report(path: str | Path, table: Any, **parts: Any) -> None:
@@ -126,6 +83,43 @@ def write_report(path: str | Path, table: Any, **parts: Any) -> None:
     True
     """
     write_text(path, make_report(table, **parts))
+
+
+def _render(given: ReportInput) -> str:
+    content, drawn = collect(given), ChartList()
+    shown = list(sections.make_sections(content, drawn))
+    packed, plotly_hash = _plotly()
+    script = f"\n{_asset('page.js')}"
+    template = _templates().get_template("page.html")
+    page: str = template.render(
+        content=content,
+        sections=shown,
+        charts=drawn.data,
+        script=script,
+        # Scripts run by their hash alone: text of the table that became markup would still not run.
+        script_hashes=(_hash(script), plotly_hash),
+        style=_asset("style.css"),
+        plotly=packed,
+    )
+    return page
+
+
+@cache
+def _templates() -> Any:
+    """Return the templates, which escape every value that they show."""
+    jinja = require("jinja2", "tool")
+    templates = jinja.Environment(
+        loader=jinja.PackageLoader("evenly.report"),
+        autoescape=True,
+        undefined=jinja.StrictUndefined,
+        finalize=lambda value: value if hasattr(value, "__html__") else formatting.printable(value),
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    templates.policies["json.dumps_kwargs"] = {"allow_nan": False, "separators": (",", ":")}
+    templates.filters |= {name: getattr(formatting, name) for name in ("cell", "count", "known", "number", "percent")}
+    templates.globals |= {name: getattr(sections, name) for name in ("mean_of", "name_some", "summarize", "whiskers")}
+    return templates
 
 
 def _asset(name: str) -> str:
