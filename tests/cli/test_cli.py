@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from commands import refused, run
 
-from evenly import evaluation
-from evenly.cli import demo
-from evenly.cli.impute import learn
+from evenly.cli.commands import demo
+from evenly.cli.results import fit_imputer
+from evenly.evaluation import assessment
 
 
 @pytest.mark.more
@@ -18,13 +18,12 @@ from evenly.cli.impute import learn
 def test_the_demo_tells_who_is_overlooked_and_how_well_cells_are_imputed(epochs, tmp_path: Path, monkeypatch):
     """Trained for an epoch, and as it is."""
 
-    def learn_shortly(table, choices, *rest, **settings):
-        *before, _, seed = choices
-        return learn(table, (*before, epochs, seed), *rest, **settings)
+    def fit_shortly(params, table, **asked):
+        return fit_imputer(params | {"epochs": epochs}, table, **asked)
 
     if epochs is not None:
-        monkeypatch.setattr(demo, "learn", learn_shortly)
-        monkeypatch.setattr(evaluation, "diagnose", partial(evaluation.diagnose, epochs=epochs))
+        monkeypatch.setattr(demo, "fit_imputer", fit_shortly)
+        monkeypatch.setattr(assessment, "diagnose", partial(assessment.diagnose, epochs=epochs))
     done = run("demo", "--out", str(tmp_path / "out"))
     assert done.returncode == 0, done.stderr
     shown = " ".join(done.stdout.split())
@@ -32,7 +31,7 @@ def test_the_demo_tells_who_is_overlooked_and_how_well_cells_are_imputed(epochs,
     assert "share of the gradient" in shown
     assert "std-none, " in shown
     assert "lip-gamma, " in shown
-    assert "Honest error" in shown
+    assert "Held-out error" in shown
     full = (tmp_path / "out" / "full.csv").read_text().splitlines()
     assert len(full) == 304
     assert not any(",," in line for line in full)

@@ -17,7 +17,8 @@ import polars as pl
 import pytest
 from commands import MAIN, failed, run, run_process, small_disk, succeeded
 
-from evenly import LipschitzScaler, evaluation, read_table, write_table
+from evenly import LipschitzScaler, read_table, write_table
+from evenly.evaluation import assessment
 
 TINY = ("--epochs", "1", "--share", "0.2")
 FORMATS = ("csv", "tsv", "parquet", "arrow", "feather", "jsonl", "csv.gz", "csv.zst", "jsonl.gz")
@@ -68,7 +69,7 @@ def table(tmp_path):
 @pytest.fixture
 def short_diagnosis(monkeypatch):
     """A report's diagnosis trains as long as the table needs, whatever `--epochs`: here, an epoch is enough."""
-    monkeypatch.setattr(evaluation, "diagnose", partial(evaluation.diagnose, epochs=1))
+    monkeypatch.setattr(assessment, "diagnose", partial(assessment.diagnose, epochs=1))
 
 
 # --- in this process as in one of its own -------------------------------------------------------------------------

@@ -497,11 +497,13 @@ def test_the_command_fills_files_and_a_saved_imputer_does_the_same(evenly, plain
     monkeypatch.setattr(parquet, "SAMPLE", 300)
     tried = []
     trial = Trial((), 0.1, "vae", "std-none", 0.0)
-    monkeypatch.setattr("evenly.evaluation.try_imputer", lambda imputer, table, **how: tried.append(table) or trial)
+    monkeypatch.setattr(
+        "evenly.evaluation.assessment.try_imputer", lambda imputer, table, **how: tried.append(table) or trial
+    )
     vae = ("--model", "vae", "--method", "std-none", "--epochs", 1)
     code, out, err = evenly("impute", plain_files, "-o", tmp_path / "full.parquet", "--save", tmp_path / "saved", *vae)
     assert (code, "warning" in err) == (0, False)
-    assert "Honest error on the 10% of known cells" in " ".join(out.split())
+    assert "Held-out error on the 10% of known cells" in " ".join(out.split())
     assert [len(table) for table in tried] == [300]
     assert tried[0].join(plain, on=plain.columns, how="anti", nulls_equal=True).is_empty()
     full = pl.read_parquet(tmp_path / "full.parquet")

@@ -19,6 +19,9 @@ from evenly.models import MODELS
 from evenly.paper import figures, measures
 from evenly.paper.agreement import comparable
 from evenly.paper.datasets import as_table, schema, synthetic
+from evenly.paper.figures.columns import TOP
+from evenly.paper.figures.histograms import INTRODUCED
+from evenly.paper.figures.style import COLORS, MARKERS, plain
 from evenly.scaling.methods import METHODS
 from evenly.scaling.scaler import LipschitzScaler
 from evenly.scaling.smoothness import smoothness_at
@@ -84,8 +87,8 @@ def drawn(figure: Any) -> bytes:
 
 
 def test_every_method_has_its_own_colour_and_marker():
-    assert list(figures.COLORS) == list(METHODS)
-    assert len(set(figures.COLORS.values())) == len(set(figures.MARKERS.values())) == len(METHODS)
+    assert list(COLORS) == list(METHODS)
+    assert len(set(COLORS.values())) == len(set(MARKERS.values())) == len(METHODS)
 
 
 def test_failed_and_shorter_runs_are_left_out():
@@ -144,7 +147,7 @@ def test_marginals_draw_the_data_once_and_a_line_a_method():
     price, _, visits, group = figure.axes
     data, *lines = price.patches
     assert data.get_fill()
-    assert [to_hex(line.get_edgecolor()) for line in lines] == [figures.COLORS[one] for one in figures.INTRODUCED]
+    assert [to_hex(line.get_edgecolor()) for line in lines] == [COLORS[one] for one in INTRODUCED]
     np.testing.assert_array_equal(data.get_data().values, [0.6, 0.4])
     np.testing.assert_array_equal(lines[2].get_data().values, [0.5, 0.25])
     # A quarter of the draws is beyond the data's range.
@@ -153,7 +156,7 @@ def test_marginals_draw_the_data_once_and_a_line_a_method():
     # 0 and 1 share the first bar, 2 and 3 the second.
     np.testing.assert_array_equal(visits.patches[0].get_data().edges, [-0.5, 1.5, 3.5])
     np.testing.assert_array_equal(visits.patches[1].get_data().values, [0.5, 0.0])
-    assert labels(figure) == list(figures.INTRODUCED)
+    assert labels(figure) == list(INTRODUCED)
     drawn(figure)
 
 
@@ -195,7 +198,7 @@ def test_boxes_are_over_all_runs_of_a_model_and_a_method():
     ]
     figure = figures.error_boxes(records)
     assert [ax.get_title(loc="left") for ax in figure.axes] == ["letter", "wine"]
-    std, lip = figures.COLORS["std-none"], figures.COLORS["lip-gamma"]
+    std, lip = COLORS["std-none"], COLORS["lip-gamma"]
     assert [color for color, _ in boxes(figure.axes[0])] == [std, lip, std]
     assert [median for _, median in boxes(figure.axes[0])] == pytest.approx([0.2, 0.5, 0.15])
     assert [label.get_text() for label in figure.axes[0].get_xticklabels()] == ["mixture", "vae"]
@@ -240,7 +243,7 @@ def test_runs_above_the_axis_are_counted():
     ]
     figure = figures.error_boxes(records)
     (ax,) = figure.axes
-    assert [(text.get_text(), text.get_color()) for text in ax.texts] == [("▲2", figures.COLORS["max-none"])]
+    assert [(text.get_text(), text.get_color()) for text in ax.texts] == [("▲2", COLORS["max-none"])]
     assert 0.9 < ax.get_ylim()[1] < 1.0
     assert "2 in all" in texts(figure)
     drawn(figure)
@@ -280,9 +283,9 @@ def test_stars_have_a_closed_line_a_method_and_a_circle_at_1():
     circle, std, lip = vae.lines
     assert set(circle.get_ydata()) == {1.0}
     np.testing.assert_allclose(std.get_ydata(), [1.0, 1.0, 1.5, 2.0, 1.0])
-    np.testing.assert_allclose(lip.get_ydata(), [0.0, 0.5, 1.0, figures.TOP, 0.0])
+    np.testing.assert_allclose(lip.get_ydata(), [0.0, 0.5, 1.0, TOP, 0.0])
     np.testing.assert_allclose(lip.get_xdata(), [0.0, np.pi / 2, np.pi, 1.5 * np.pi, 0.0])
-    assert [label.get_text() for label in vae.get_xticklabels()] == [figures.plain(name) for name in COLUMNS]
+    assert [label.get_text() for label in vae.get_xticklabels()] == [plain(name) for name in COLUMNS]
     assert "Mean of 1 to 2 runs" in texts(figure)
     assert "1 of all values are beyond 2.5" in texts(figure)
     drawn(figure)
@@ -307,7 +310,7 @@ def test_bars_are_as_high_as_the_normalized_error_and_say_what_is_beyond_the_axi
     assert [bar.get_height() for bar in mixture.patches] == [1.0] * 4
     assert [bar.get_height() for bar in vae.patches[:4]] == pytest.approx([0.5, 1.0, 1.5, 2.0])
     np.testing.assert_allclose([bar.get_height() for bar in vae.patches[4:]], [0.25, np.nan, 1.0, 2.5])
-    assert to_hex(vae.patches[4].get_facecolor()) == figures.COLORS["lip-gamma"]
+    assert to_hex(vae.patches[4].get_facecolor()) == COLORS["lip-gamma"]
     assert [text.get_text() for text in vae.texts] == ["15"]
     assert vae.get_ylim() == (0.0, 2.5)
     assert [list(line.get_ydata()) for line in vae.lines] == [[1.0, 1.0]]
@@ -356,7 +359,7 @@ def test_balance_draws_bands_and_spreads_of_all_three_quantities_and_the_first_g
     assert len(figure.axes) == 3 * (1 + 2) + 1
     gains, progress, changes = (figure.axes[i : i + 3] for i in (0, 3, 6))
     (median,) = gains[1].lines
-    assert median.get_color() == figures.COLORS["std-none"]
+    assert median.get_color() == COLORS["std-none"]
     np.testing.assert_array_equal(median.get_xdata(), [20, 30])
     # Gains of 1/4, 1/2, -1/2, 1/2 and 1/4, 0, -3/2, 1/2, of two runs alike.
     np.testing.assert_allclose(median.get_ydata(), [0.375, 0.125])
@@ -371,7 +374,7 @@ def test_balance_draws_bands_and_spreads_of_all_three_quantities_and_the_first_g
     np.testing.assert_array_equal(changes[0].lines[0].get_xdata(), POINTS)
     gradients = figure.axes[-1]
     assert [list(line.get_ydata()) for line in gradients.lines] == [[1.0, 2.0, 4.0, 8.0]] * 2
-    assert [label.get_text() for label in gradients.get_xticklabels()] == [figures.plain(name) for name in COLUMNS]
+    assert [label.get_text() for label in gradients.get_xticklabels()] == [plain(name) for name in COLUMNS]
     assert "the first point is after 10 epochs" in texts(figure)
     assert "depend on the columns' units" in texts(figure)
     drawn(figure)
@@ -396,7 +399,7 @@ def test_balance_leaves_out_runs_that_were_stopped_and_needs_three_points():
 def test_draw_all_writes_every_figure_the_same_bytes_again(tmp_path, monkeypatch):
     monkeypatch.setattr(figures, "DPI", 40)  # smaller, so sooner
     records = [record(method, dataset="letter") for method in ("std-none", "lip-gamma")] + [failed()]
-    written = figures.draw_all(records, tmp_path)
+    written = figures.draw_figures(records, tmp_path)
     assert sorted(path.name for path in (tmp_path).iterdir()) == sorted(path.name for path in written)
     assert [path.stem for path in written] == [
         "marginals",
@@ -424,7 +427,7 @@ def test_draw_all_writes_every_figure_the_same_bytes_again(tmp_path, monkeypatch
 def test_draw_all_skips_what_there_are_no_records_for(tmp_path, monkeypatch):
     monkeypatch.setattr(figures, "to_png", lambda figure: b"picture")
     stopped = {"points": [0], "history": [], "gradients": [[1.0] * 4], "gradient_changes": [[1.0] * 4]}
-    written = figures.draw_all([record(model="mixture", dataset="wine") | stopped], tmp_path)
+    written = figures.draw_figures([record(model="mixture", dataset="wine") | stopped], tmp_path)
     assert {path.stem for path in written} == {
         "error_by_model",
         "error_by_percent",
@@ -440,7 +443,7 @@ def test_draw_all_skips_what_there_are_no_records_for(tmp_path, monkeypatch):
 def test_draw_all_draws_bars_of_the_papers_three_data_sets(tmp_path, monkeypatch):
     monkeypatch.setattr(figures, "to_png", lambda figure: b"picture")
     records = [record(dataset=dataset) for dataset in ("letter", "credit", "breast", "adult")]
-    names = [path.stem for path in figures.draw_all(records, tmp_path)]
+    names = [path.stem for path in figures.draw_figures(records, tmp_path)]
     assert [name for name in names if name.startswith("columns")] == [
         "columns_adult",
         "columns_credit",
@@ -452,5 +455,5 @@ def test_draw_all_draws_bars_of_the_papers_three_data_sets(tmp_path, monkeypatch
 @pytest.mark.parametrize("records", [[], [failed()]])
 def test_nothing_to_draw_is_an_error(tmp_path, records):
     with pytest.raises(TableError, match="none of a finished run"):
-        figures.draw_all(records, tmp_path / "out")
+        figures.draw_figures(records, tmp_path / "out")
     assert not (tmp_path / "out").exists()

@@ -30,7 +30,7 @@ from evenly.paper.tables import (
     OURS,
     PUBLISHED_COLUMNS,
     Grid,
-    render,
+    render_tables,
     tabulate,
     tabulate_agreement,
     to_latex,
@@ -226,7 +226,7 @@ def test_published_infinities_are_shown_as_printed():
 @pytest.mark.parametrize("protocol", ["honest", "as-published"])
 @pytest.mark.parametrize("form", ["terminal", "markdown", "csv", "latex"])
 def test_nothing_prints_nan(form, protocol):
-    text = render(RECORDS, protocols=[protocol], form=form)
+    text = render_tables(RECORDS, protocols=[protocol], form=form)
     assert "nan" not in text.lower()
     assert "None" not in text
 
@@ -286,7 +286,7 @@ def test_latex_escapes():
 
 
 def test_csv_has_a_row_a_cell():
-    rows = list(csv.DictReader(io.StringIO(render(RECORDS, protocols=["honest", "as-published"], form="csv"))))
+    rows = list(csv.DictReader(io.StringIO(render_tables(RECORDS, protocols=["honest", "as-published"], form="csv"))))
     assert tuple(rows[0]) == (*NAMED, "protocol", *OURS, "best", *PUBLISHED_COLUMNS)
     ours = {(row["protocol"], row["model"], row["method"], row["kind"]): row for row in rows}
     assert len(ours) == len(rows)
@@ -378,8 +378,8 @@ def test_the_agreement_is_told():
 
 def test_the_agreement_in_every_format():
     for form in ("terminal", "markdown", "latex"):
-        assert "Published code flawed there" in render(COMPARED, agree=True, form=form)
-    rows = list(csv.DictReader(io.StringIO(render(COMPARED, missing=[20], agree=True, form="csv"))))
+        assert "Published code flawed there" in render_tables(COMPARED, agree=True, form=form)
+    rows = list(csv.DictReader(io.StringIO(render_tables(COMPARED, missing=[20], agree=True, form="csv"))))
     assert [row["agrees"] for row in rows] == ["yes", "yes", "no", "published inf", *["published code flawed"] * 2]
     assert rows[3]["published_mean"] == "inf"
 
@@ -387,7 +387,7 @@ def test_the_agreement_in_every_format():
 def test_the_agreement_where_nothing_counts():
     flawed = agreement([COMPARED[3]])
     assert flawed.sound == []
-    assert "None." in render([COMPARED[3]], agree=True)
+    assert "None." in render_tables([COMPARED[3]], agree=True)
     with pytest.raises(TableError, match=r"no run of a published cell.*adult, breast, credit, letter, spam, wine"):
         agreement([COMPARED[4]])
 
@@ -413,13 +413,13 @@ def places(tmp_path_factory) -> tuple[Path, Path]:
 def test_the_command_prints_every_format(form, places):
     done = evenly("tables", *places, "--missing", 20, "--protocol", "both", "--format", form)
     assert done.returncode == 0, done.stderr
-    assert done.stdout == render(RECORDS, protocols=["honest", "as-published"], form=form)
+    assert done.stdout == render_tables(RECORDS, protocols=["honest", "as-published"], form=form)
 
 
 def test_the_command_prints_the_agreement(places):
     done = evenly("tables", places[1], "--agreement")
     assert done.returncode == 0, done.stderr
-    assert done.stdout == render([*RECORDS, COMPARED[-1]], agree=True)
+    assert done.stdout == render_tables([*RECORDS, COMPARED[-1]], agree=True)
 
 
 def test_the_command_writes_a_file(places, tmp_path):
@@ -427,7 +427,7 @@ def test_the_command_writes_a_file(places, tmp_path):
     done = evenly("tables", places[1], "--format", "markdown", "--out", out)
     assert done.returncode == 0, done.stderr
     assert done.stdout == f"{out}\n"
-    assert out.read_text(encoding="utf-8") == render([*RECORDS, COMPARED[-1]], form="markdown")
+    assert out.read_text(encoding="utf-8") == render_tables([*RECORDS, COMPARED[-1]], form="markdown")
     assert [path.name for path in out.parent.iterdir()] == ["table.md"]
 
 
@@ -459,7 +459,7 @@ def test_without_a_place_the_folder_of_runs_is_read(tmp_path, monkeypatch):
         (tmp_path / "paper_runs" / f"{i}.json").write_text(json.dumps(record) + "\n")
     done = evenly("tables")
     assert done.returncode == 0, done.stderr
-    assert done.stdout == render(RECORDS)
+    assert done.stdout == render_tables(RECORDS)
 
 
 def test_an_empty_folder_ends_in_one_line(tmp_path):

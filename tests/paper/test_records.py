@@ -15,17 +15,16 @@ pytest.importorskip("polars")
 
 from evenly._support.errors import EvenlyWarning, TableError
 from evenly.paper import grid, records
-from evenly.paper.records import pack, read_records
-from evenly.paper.tables import render
+from evenly.paper.records import pack_records, read_records
+from evenly.paper.tables import render_tables
 
 WITHOUT_JAX = """
 import sys
 class Absent:
     def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] in ("jax", "jaxlib", "optax", "equinox", "fcntl"):
+        if name.partition(".")[0] in ("jax", "jaxlib", "optax", "equinox", "filelock"):
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 sys.meta_path.insert(0, Absent())
-sys.modules.pop("fcntl", None)
 import evenly.paper.figures
 from evenly.cli import main
 for command in sys.argv[1:]:
@@ -68,9 +67,7 @@ def test_the_models_are_those_that_are_trained():
     pytest.importorskip("jax")
     from evenly.models import MODELS, PAPERS
 
-    assert {name: one.learning_rate for name, one in grid.MODELS.items()} == {
-        name: MODELS[name].learning_rate for name in PAPERS
-    }
+    assert {name: MODELS[name].learning_rate for name in PAPERS} == grid.LEARNING_RATES
 
 
 # --- revisions ----------------------------------------------------------------------------------------------------
@@ -96,7 +93,7 @@ def test_a_run_that_was_made_again_counts_without_a_word(tmp_path, monkeypatch):
     monkeypatch.setattr(records, "REVISION", 2)
     old, new = write(tmp_path / "old", record_of(1)), write(tmp_path / "new", record_of(1, revision=2))
     assert read_records(old, new) == read_records(new, old) == [record_of(1, revision=2)]
-    assert len(pack(tmp_path / "packed.jsonl", old, new)) == 1
+    assert len(pack_records(tmp_path / "packed.jsonl", old, new)) == 1
 
 
 # --- packing ------------------------------------------------------------------------------------------------------
@@ -105,10 +102,10 @@ def test_a_run_that_was_made_again_counts_without_a_word(tmp_path, monkeypatch):
 def test_tables_of_packed_records_say_which_runs_failed(tmp_path):
     failed = {"run": record_of(2)["run"], "failed": "ValueError: no"}
     runs, packed = write(tmp_path / "runs", record_of(1), failed), tmp_path / "packed.jsonl"
-    assert pack(packed, runs) == [record_of(1), failed]
-    assert "Left out, runs that failed: breast vae std-none (1)." in render(read_records(packed))
+    assert pack_records(packed, runs) == [record_of(1), failed]
+    assert "Left out, runs that failed: breast vae std-none (1)." in render_tables(read_records(packed))
 
 
 def test_nothing_is_packed_of_nothing(tmp_path):
     with pytest.raises(TableError, match="no record of a run, but expected some"):
-        pack(tmp_path / "packed.jsonl", write(tmp_path / "runs"))
+        pack_records(tmp_path / "packed.jsonl", write(tmp_path / "runs"))

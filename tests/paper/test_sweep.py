@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import fcntl
 import json
 import os
 import random
@@ -31,9 +32,15 @@ import evenly
 from evenly import MissingExtraError, TableError
 from evenly.paper import records, sweep
 from evenly.paper.datasets import QUICK, DataSet, as_table, hidden_mask, schema, synthetic
-from evenly.paper.grid import plan
-from evenly.paper.records import Run, pack, project, read_records, tell, to_text
+from evenly.paper.grid import Plan
+from evenly.paper.records import Run, describe_record, pack_records, read_records, to_text
+from evenly.paper.schedule import project
 from evenly.paper.sweep import perform_and_record
+
+
+def plan(datasets: Any, folder: Path | None = None, **settings: Any) -> list[Run]:
+    return Plan(datasets, **settings).runs(folder)
+
 
 TINY = Run(QUICK, 20, 1, "mixture", "lip-bern", 3, 25)
 """The run that is really performed, here and in other processes: to compile it takes longest."""
@@ -231,7 +238,7 @@ def test_a_file_that_a_kill_left_half_written_is_no_record(cheap):
     (cheap.out / f".{run.name}.json.abc123").write_text('{"run":{"data')
     (cheap.out / "claims").mkdir()
     (cheap.out / "claims" / run.name).touch()
-    assert [one.mask for one, record in sweep.sweep([run, other], cheap.out) if record] == [1, 2]
+    assert [one.mask for one, record in sweep.run_sweep([run, other], cheap.out) if record] == [1, 2]
     assert len(read_records(cheap.out)) == 2
     assert list((cheap.out / "claims").iterdir()) == []
 
@@ -373,14 +380,14 @@ def test_a_claim_is_free_again_when_its_process_was_killed(tmp_path):
 def test_a_claim_that_was_given_up_meanwhile_is_not_taken_twice(tmp_path, monkeypatch):
     """Opened, then removed by its owner, then claimed anew by a third: two would hold locks, of two files."""
     path = tmp_path / "a run"
-    lock = sweep.fcntl.flock
+    lock = fcntl.flock
 
     def late(file: Any, how: int) -> None:
         path.unlink()
         path.touch()
         lock(file, how)
 
-    monkeypatch.setattr(sweep.fcntl, "flock", late)
+    monkeypatch.setattr(fcntl, "flock", late)
     with sweep.claimed(path) as mine:
         assert not mine
     assert path.exists()  # the third's
@@ -390,7 +397,7 @@ def test_a_folder_without_locks_is_an_error_and_not_a_claim(tmp_path, monkeypatc
     def refuse(file: Any, how: int) -> None:
         raise OSError(38, "Function not implemented")
 
-    monkeypatch.setattr(sweep.fcntl, "flock", refuse)
+    monkeypatch.setattr(fcntl, "flock", refuse)
     with pytest.raises(OSError, match="not implemented"), sweep.claimed(tmp_path / "a run"):
         pass
 
@@ -466,7 +473,7 @@ def test_runs_of_another_revision_are_made_again(cheap, monkeypatch):
 def test_a_machine_without_the_data_set_is_no_failure_of_the_run(tmp_path):
     run = dataclasses.replace(some_runs(1)[0], dataset="breast")
     with pytest.raises(TableError, match="there is none"):
-        list(sweep.sweep([run], tmp_path / "runs", folder=tmp_path / "nowhere"))
+        list(sweep.run_sweep([run], tmp_path / "runs", folder=tmp_path / "nowhere"))
     assert read_records(tmp_path / "runs") == []
 
 
@@ -655,7 +662,7 @@ def test_a_record_has_what_the_tables_and_figures_need(record, tmp_path):
         assert sum(shares["data"]) == pytest.approx(1.0, abs=1e-4)
         assert sum(shares["model"]) <= 1.0 + 1e-4
         assert len(shares["ends"]) == len(shares["data"]) + 1
-    assert "synthetic 20 % mask 1 mixture lip-bern: honest error 0." in tell(record)
+    assert "synthetic 20 % mask 1 mixture lip-bern: honest error 0." in describe_record(record)
     file = tmp_path / "a.json"
     file.write_text(to_text(record) + "\n")
     assert read_records(file) == [record]
@@ -746,10 +753,12 @@ def test_packing_sorts_keeps_failures_and_repeats_nothing(tmp_path):
     (tmp_path / "a").mkdir()
     for run, content in ((two, {"x": 0.1234567}), (one, {"x": None}), (three, {"failed": "ValueError: no"})):
         (tmp_path / "a" / f"{run.name}.json").write_text(json.dumps(made_up(run, **content)) + "\n")
-    assert len(pack(tmp_path / "p.jsonl", tmp_path / "a")) == 3
+    assert len(pack_records(tmp_path / "p.jsonl", tmp_path / "a")) == 3
     first = (tmp_path / "p.jsonl").read_bytes()
     assert [json.loads(line).get("x", "failed") for line in first.splitlines()] == [None, 0.123457, "failed"]
-    assert len(pack(tmp_path / "q.jsonl", tmp_path / "p.jsonl", tmp_path / "a")) == 3  # of equal runs the first counts
+    assert (
+        len(pack_records(tmp_path / "q.jsonl", tmp_path / "p.jsonl", tmp_path / "a")) == 3
+    )  # of equal runs the first counts
     assert (tmp_path / "q.jsonl").read_bytes() == first
 
 
@@ -800,7 +809,7 @@ def test_a_finished_record_counts_before_a_failed_one_of_the_same_run(tmp_path):
     for name, record in (("a", made_up(run, failed="ValueError")), ("b", made_up(run))):
         (tmp_path / f"{name}.jsonl").write_text(to_text(record) + "\n")
     for places in (("a", "b"), ("b", "a")):
-        packed = pack(tmp_path / "all.jsonl", *(tmp_path / f"{name}.jsonl" for name in places))
+        packed = pack_records(tmp_path / "all.jsonl", *(tmp_path / f"{name}.jsonl" for name in places))
         assert packed == read_records(tmp_path / "all.jsonl") == [made_up(run)]
 
 
@@ -831,20 +840,20 @@ def cluster(cheap: Cheap) -> Iterator[Any]:
 def test_a_dask_cluster_performs_every_run_once(cluster, cheap, tmp_path, monkeypatch):
     """And with a worker killed in the middle it performs those again that were lost with it: records are the same."""
     runs, more = some_runs(12), some_runs(24, seed=1)
-    assert len(list(sweep.sweep(runs, tmp_path / "alone"))) == 12
+    assert len(list(sweep.run_sweep(runs, tmp_path / "alone"))) == 12
     cheap.log.unlink()
     monkeypatch.chdir(tmp_path)  # the workers were started elsewhere
-    done = list(sweep.sweep(runs, "runs", backend="dask"))
+    done = list(sweep.run_sweep(runs, "runs", backend="dask"))
     assert sorted(run for run, _ in done) == runs
     assert all(record is not None and Run(**record["run"]) == run for run, record in done)
     assert sorted(cheap.begun()) == sorted(run.name for run in runs)
     assert written(cheap.out) == written(tmp_path / "alone")
-    assert list(sweep.sweep(runs, "runs", backend="dask")) == []
+    assert list(sweep.run_sweep(runs, "runs", backend="dask")) == []
 
-    assert len(list(sweep.sweep(more, tmp_path / "alone"))) == 24
+    assert len(list(sweep.run_sweep(more, tmp_path / "alone"))) == 24
     cheap.log.unlink()
     found = []
-    for i, (run, record) in enumerate(sweep.sweep(more, "runs", backend="dask")):
+    for i, (run, record) in enumerate(sweep.run_sweep(more, "runs", backend="dask")):
         found.append((run, record))
         if i == 2:
             os.kill(next(iter(cluster.run(os.getpid).values())), signal.SIGKILL)
@@ -861,7 +870,7 @@ def test_a_dask_cluster_performs_every_run_once(cluster, cheap, tmp_path, monkey
 def test_without_a_dask_cluster_it_says_what_to_set(tmp_path, monkeypatch):
     pytest.importorskip("distributed")
     with pytest.raises(TableError, match=r"no Dask cluster, but expected a client of one.*DASK_SCHEDULER_ADDRESS"):
-        list(sweep.sweep(some_runs(1), tmp_path, backend="dask"))
+        list(sweep.run_sweep(some_runs(1), tmp_path, backend="dask"))
 
 
 @pytest.mark.parametrize(
@@ -873,7 +882,7 @@ def test_a_missing_backend_names_the_line_that_installs_it(backend, package, lin
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setattr(sys, "meta_path", [_Without(package), *sys.meta_path])
     with pytest.raises(MissingExtraError, match=f"the package '{package}'") as raised:
-        list(sweep.sweep(some_runs(1), tmp_path, backend=backend))
+        list(sweep.run_sweep(some_runs(1), tmp_path, backend=backend))
     assert str(raised.value).endswith(f"pip install {line}")
 
 

@@ -14,8 +14,9 @@ def main() -> None:
     try:
         require("typer", "tool")
         require("rich", "tool")
-        from evenly.cli.app import app
+        from evenly.cli.app import app, load_commands
 
+        load_commands()
         code = app(standalone_mode=False)
         sys.exit(code if isinstance(code, int) else 0)
     except EvenlyError as error:

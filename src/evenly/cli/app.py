@@ -1,19 +1,25 @@
-"""All commands in one place."""
+"""The application `evenly`, to which every module in `commands/` adds its command."""
 
-from typing import Annotated
+import pkgutil
+from importlib import import_module
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from evenly._version import __version__
-from evenly.cli.compare import compare
-from evenly.cli.demo import demo
-from evenly.cli.diagnose import diagnose
-from evenly.cli.impute import impute, report
-from evenly.cli.inspect import inspect
-from evenly.cli.paper import paper
-from evenly.cli.scale import scale, unscale
+
+
+class Alphabetical(TyperGroup):
+    """Commands by name, whichever was imported first."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Return the names in the order of the help."""
+        return sorted(super().list_commands(ctx))
+
 
 app = typer.Typer(
+    cls=Alphabetical,
     help="Make probabilistic models learn every column of a mixed table.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
@@ -35,6 +41,9 @@ def _options(
     pass
 
 
-for command in (inspect, diagnose, scale, unscale, impute, compare, report, demo):
-    app.command()(command)
-app.add_typer(paper, name="paper")
+def load_commands() -> None:
+    """Import the modules in `commands/`; each registers its command when it is imported."""
+    from evenly.cli import commands
+
+    for module in pkgutil.iter_modules(commands.__path__, f"{commands.__name__}."):
+        import_module(module.name)

@@ -3,16 +3,23 @@
 Tables and settings come in, records with numbers and verdicts go out. Pages and terminals are not known here.
 """
 
+from evenly.evaluation.assessment import Assessment, fit_and_assess
 from evenly.evaluation.balance import Diagnosis, diagnose
 from evenly.evaluation.choosing import LikelihoodChoice, choose_likelihoods
+from evenly.evaluation.comparison import candidates, errors_by_column, worst_column
 from evenly.evaluation.trials import Trial, compare_imputers, try_imputer
 
 __all__ = [
+    "Assessment",
     "Diagnosis",
     "LikelihoodChoice",
     "Trial",
+    "candidates",
     "choose_likelihoods",
     "compare_imputers",
     "diagnose",
+    "errors_by_column",
+    "fit_and_assess",
     "try_imputer",
+    "worst_column",
 ]

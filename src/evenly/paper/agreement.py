@@ -15,6 +15,7 @@ import numpy as np
 
 from evenly._support import TableError
 from evenly.metrics import PROTOCOLS, mean_errors
+from evenly.models import PAPERS
 from evenly.scaling import METHODS
 from evenly.tables import Column
 
@@ -24,7 +25,6 @@ Key = tuple[str, str, str, str]
 KINDS = ("discrete", "continuous", "all")
 MEAN_OR_MODE = "mean-or-mode"
 """The row of the simple imputation: the mean of numbers, the most frequent class."""
-ORDER_OF_MODELS = ("mixture", "factorization", "vae")
 FLAWED = ("adult", "credit", "letter")
 """Data sets with columns of more than two classes: the published code cannot learn these without a trick."""
 STDS, SHARE = 2.0, 0.1
@@ -197,7 +197,7 @@ def _means(record: Record, key: str) -> dict[str, float]:
 def place_of(key: Key) -> tuple[Any, ...]:
     """Where a cell stands: data sets as in the paper, then others; methods and models in their order."""
     datasets = list(dict.fromkeys(dataset for table in published_cells().values() for dataset, *_ in table))
-    orders = datasets, ORDER_OF_MODELS, (*METHODS, MEAN_OR_MODE), KINDS
+    orders = datasets, PAPERS, (*METHODS, MEAN_OR_MODE), KINDS
     dataset, model, method, kind = (
         (order.index(part) if part in order else len(order), part) for part, order in zip(key, orders, strict=True)
     )

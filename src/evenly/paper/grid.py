@@ -3,32 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 
 from evenly._support import TableError
-from evenly.models import published_epochs
+from evenly.models import PAPERS, published_epochs
 from evenly.paper.datasets import N_ROWS, PERCENTS, kinds_of, n_masks
 from evenly.paper.records import Run
 from evenly.scaling import METHODS
 
-
-class Known(NamedTuple):
-    """What plans and figures ask of a model."""
-
-    learning_rate: float
-
-
-MODELS = {"mixture": Known(1e-3), "factorization": Known(1e-2), "vae": Known(1e-3)}
-"""The paper's models. Said again here, because to ask the models themselves takes JAX; a test compares."""
+LEARNING_RATES = {"mixture": 1e-3, "factorization": 1e-2, "vae": 1e-3}
+"""Of the paper's models. Repeated here because asking the models themselves takes JAX; a test compares them."""
 
 
 def methods_for(kinds: Iterable[str]) -> list[str]:
     """Return the methods that apply to a table with columns of these kinds, as in the paper's tables.
 
-    Without a continuous column nothing but standardization is left to tell apart; without one of more than two classes
+    Without a continuous column the methods without a trick are all the same; without a column of more than two classes
     the Bernoulli trick changes nothing.
 
     Examples
@@ -49,18 +43,9 @@ def methods_for(kinds: Iterable[str]) -> list[str]:
     return [method for method in METHODS if applies.get(method, True)]
 
 
-def plan(
-    datasets: Iterable[str],
-    *,
-    percents: Sequence[int] = PERCENTS,
-    masks: Sequence[int] | None = None,
-    models: Sequence[str] = tuple(MODELS),
-    methods: Sequence[str] | None = None,
-    seeds: Sequence[int] = (0,),
-    epochs_fraction: float = 1.0,
-    folder: str | Path | None = None,
-) -> list[Run]:
-    """Return the runs of a grid, first masks first; no table is read for it.
+@dataclass(frozen=True)
+class Plan:
+    """Which runs of the paper's grid to make.
 
     Parameters
     ----------
@@ -70,25 +55,43 @@ def plan(
         By default all that apply to a data set.
     epochs_fraction : float
         Share of the paper's epochs.
-    folder : path, optional
-        Where to look for given masks first, as `load_dataset` does.
+
+    Examples
+    --------
+    >>> len(Plan(["wine"], percents=[20], masks=[1], models=["vae"]).runs())
+    6
     """
-    if not 0 < epochs_fraction < np.inf:
-        raise TableError(f"an epochs fraction of {epochs_fraction}", "expected a positive number")
-    if masks is not None and (not masks or min(masks) < 1):
-        raise TableError(f"the masks {list(masks)}", "expected one or more numbers from 1")
-    if not seeds or not 0 <= min(seeds) <= max(seeds) < 2**32:
-        raise TableError(f"the seeds {list(seeds)}", "expected one or more whole numbers from 0 to 4294967295")
-    runs = []
-    for name in datasets:
-        epochs = max(1, round(published_epochs(N_ROWS[name]) * epochs_fraction))
-        fitting = [one for one in methods_for(kinds_of(name).values()) if methods is None or one in methods]
-        for percent in percents:
-            for mask in masks or range(1, n_masks(name, percent, folder) + 1):
-                runs += [
-                    Run(name, percent, mask, model, method, seed, epochs)
-                    for model in models
-                    for method in fitting
-                    for seed in seeds
-                ]
-    return sorted(dict.fromkeys(runs), key=lambda run: run.mask)
+
+    datasets: Sequence[str]
+    percents: Sequence[int] = PERCENTS
+    masks: Sequence[int] | None = None
+    models: Sequence[str] = PAPERS
+    methods: Sequence[str] | None = None
+    seeds: Sequence[int] = (0,)
+    epochs_fraction: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not 0 < self.epochs_fraction < np.inf:
+            raise TableError(f"an epochs fraction of {self.epochs_fraction}", "expected a positive number")
+        if self.masks is not None and (not self.masks or min(self.masks) < 1):
+            raise TableError(f"the masks {list(self.masks)}", "expected one or more numbers from 1")
+        if not self.seeds or not 0 <= min(self.seeds) <= max(self.seeds) < 2**32:
+            raise TableError(f"the seeds {list(self.seeds)}", "expected one or more whole numbers from 0 to 4294967295")
+
+    def runs(self, folder: str | Path | None = None) -> list[Run]:
+        """Return the runs, first masks first; no table is read for it.
+
+        Parameters
+        ----------
+        folder : path, optional
+            Where to look for given masks first, as `load_dataset` does.
+        """
+        runs = []
+        for name in self.datasets:
+            epochs = max(1, round(published_epochs(N_ROWS[name]) * self.epochs_fraction))
+            methods = [one for one in methods_for(kinds_of(name).values()) if not self.methods or one in self.methods]
+            for percent in self.percents:
+                for mask in self.masks or range(1, n_masks(name, percent, folder) + 1):
+                    settings = product(self.models, methods, self.seeds)
+                    runs += [Run(name, percent, mask, *one, epochs) for one in settings]
+        return sorted(dict.fromkeys(runs), key=lambda run: run.mask)

@@ -1,10 +1,10 @@
-"""The records of runs, one each: written, read, packed, and what they tell about the time of others. Without JAX."""
+"""The records of runs, one each: written, read and packed. Without JAX."""
 
 from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from evenly._support import EvenlyWarning, TableError, to_plain, write_text
-from evenly.paper.datasets import N_ROWS
 
 REVISION = 1
 """Of what is computed: raised when a change to models, scaling, recovery or metrics changes the recorded numbers. A run
@@ -43,7 +42,7 @@ def heading(run: Run) -> dict[str, Any]:
 
 
 def is_current(record: Mapping[str, Any]) -> bool:
-    """Whether a record's numbers may stand beside those that are computed now; the first ones did not tell."""
+    """Whether a record's numbers may stand beside those that are computed now; the first ones have no revision."""
     return bool(record.get("revision", 1) == REVISION)
 
 
@@ -112,8 +111,11 @@ def has_failed(file: Path) -> bool:
     return file.exists() and any("failed" in record for _, record in _read_file(file))
 
 
-def pack(out: str | Path, *places: str | Path) -> list[dict[str, Any]]:
-    """Write all records to one compact file; returns them. Those of runs that failed tell tables what is left out."""
+def pack_records(out: str | Path, *places: str | Path) -> list[dict[str, Any]]:
+    """Write all records to one compact file; returns them.
+
+    Those of runs that failed are among them, so that tables can say what they leave out.
+    """
     records = read_records(*places)
     if not records:
         raise TableError("no record of a run", "expected some", "run `evenly paper run` first")
@@ -125,56 +127,8 @@ def pack(out: str | Path, *places: str | Path) -> list[dict[str, Any]]:
     return records
 
 
-def project(
-    runs: Sequence[Run], records: Sequence[Mapping[str, Any]], *, median: bool = False
-) -> dict[Run, float | None]:
-    """Return the seconds that each run will take, by the recorded runs most like it; None where there is none.
-
-    The time of a run is that of its epochs and of one prediction: of the same data set, model and method, or else of
-    the same data set and model, or else of the model by the number of rows. Of several the quickest counts, since
-    whatever else a machine had to do only adds to a time; or the median, which is what they took.
-    """
-    by_key: dict[tuple[str, ...], list[tuple[float, float]]] = {}
-    whole: tuple[str, ...]
-    for record in records:
-        if "seconds" in record:
-            run = Run(**record["run"])
-            epoch, predict = record["seconds"]["fit"] / run.epochs, record["seconds"]["predict"]
-            whole = (run.dataset, run.model, run.method)
-            by_key.setdefault(whole, []).append((epoch, predict))
-            by_key.setdefault(whole[:2], []).append((epoch, predict))
-            if rows := N_ROWS.get(run.dataset):
-                by_key.setdefault(whole[1:2], []).append((epoch / rows, predict / rows))
-    chosen = np.median if median else np.min
-    projected: dict[Run, float | None] = {}
-    for run in runs:
-        whole = (run.dataset, run.model, run.method)
-        nearest = next((some for some in (whole, whole[:2], whole[1:2]) if some in by_key), None)
-        if nearest is None:
-            projected[run] = None
-            continue
-        rows = N_ROWS[run.dataset] if len(nearest) == 1 else 1
-        epoch, predict = chosen(by_key[nearest], axis=0) * rows
-        projected[run] = float(epoch * run.epochs + predict)
-    return projected
-
-
-def weigh(seconds: Mapping[Run, float | None]) -> dict[Run, float]:
-    """Return what each run counts in a bar of time: its seconds; where unknown, the mean of the others' or else 1.
-
-    Examples
-    --------
-    >>> one, two, three = (Run("breast", 20, mask, "vae", "std-none", 0, 3000) for mask in (1, 2, 3))
-    >>> list(weigh({one: 10.0, two: 30.0, three: None}).values()), list(weigh({one: None}).values())
-    ([10.0, 30.0, 20.0], [1.0])
-    """
-    known = [value for value in seconds.values() if value is not None]
-    mean = sum(known) / len(known) if known else 1.0
-    return {run: mean if value is None else value for run, value in seconds.items()}
-
-
-def tell(record: Mapping[str, Any]) -> str:
-    """Return a line about a record."""
+def describe_record(record: Mapping[str, Any]) -> str:
+    """Return one line about a record."""
     run = Run(**record["run"])
     name = f"{run.dataset} {run.percent} % mask {run.mask} {run.model} {run.method}"
     if "failed" in record:

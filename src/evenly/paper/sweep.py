@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import fcntl
-import os
 import platform
 import signal
 import threading
 import time
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -146,21 +144,22 @@ def _marginals(imputer: Imputer, found: Mapping[str, Predictive], truth: Floats,
 @contextmanager
 def claimed(path: Path) -> Iterator[bool]:
     """Claim a run for this process; yields whether it is ours. The claim of a process that died is free again."""
+    filelock = require("filelock", "models")
     path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            # Whoever had it may have removed it since it was opened: then this is a lock on nothing.
-            taken = not os.path.samestat(path.stat(), os.fstat(file.fileno()))
-        except (BlockingIOError, FileNotFoundError):
-            taken = True
-        if taken:
-            yield False
-            return
-        try:
-            yield True
-        finally:
+    # A file alone is no claim: it would stay when its process is killed.
+    lock = filelock.FileLock(path, blocking=False, fallback_to_soft=False)
+    try:
+        lock.acquire()
+    except filelock.Timeout:
+        yield False
+        return
+    try:
+        yield True
+    finally:
+        # Before it is released: whoever has opened it meanwhile sees that it is gone, and does not take it.
+        with suppress(PermissionError):  # Windows keeps files that are open
             path.unlink(missing_ok=True)
+        lock.release()
 
 
 def perform_and_record(run: Run, out: str | Path, folder: str | Path | None = None) -> dict[str, Any] | None:
@@ -218,7 +217,7 @@ def uninterrupted() -> Iterator[None]:
         raise KeyboardInterrupt
 
 
-def sweep(
+def run_sweep(
     runs: Sequence[Run],
     out: str | Path,
     *,

@@ -354,7 +354,7 @@ def _csv(rows: Iterable[Sequence[Any]]) -> str:
     return text.getvalue()
 
 
-def render(
+def render_tables(
     records: Sequence[Record],
     *,
     missing: Sequence[int] | None = None,

@@ -1,4 +1,4 @@
-"""`evenly demo`: the main job on the embedded table."""
+"""`evenly demo`: diagnosis, imputation and report of the embedded table."""
 
 from pathlib import Path
 from typing import Annotated
@@ -6,11 +6,14 @@ from typing import Annotated
 import typer
 
 from evenly._support import require_later
-from evenly.cli.console import Quiet, Seed, check_place, duration, say, warnings_told, writing
-from evenly.cli.diagnose import show_diagnosis
-from evenly.cli.impute import learn, show_trial, write_page
+from evenly.cli.app import app
+from evenly.cli.checks import check_place
+from evenly.cli.options import Quiet, Seed
+from evenly.cli.printing import duration, printed_warnings, say, writing
+from evenly.cli.results import fit_imputer, show_diagnosis, show_trial, write_page
 
 
+@app.command()
 def demo(
     out: Annotated[Path, typer.Option(help="Folder for the complete table, the schema and the report.")] = Path("demo"),
     seed: Seed = 0,
@@ -33,22 +36,21 @@ def demo(
     if not quiet:
         say(
             f"The embedded table: {heart.shape[0]} heart patients, {heart.shape[1]} columns of mixed kinds, six cells "
-            "missing.\nA model is trained shortly on standardized columns and on Lipschitz-standardized ones ..."
+            "missing.\nTraining a model briefly on standardized columns, and on Lipschitz-standardized ones ..."
         )
-    with warnings_told():
-        # One network shows all there is to see; on a table of your own three are averaged if its rows are few.
-        choices = ("auto", "auto", "mean", None, seed)
-        learned = learn(heart, choices, {}, share=0.1, spoken=False, bar=False, balance=True, n_networks=1)
-        full = learned.imputer.transform(heart)
+    with printed_warnings():
+        # One network is enough for a demo; your own table gets the average of three if it has few rows.
+        found = fit_imputer({"n_networks": 1, "random_state": seed}, heart, balance=True)
+        full = found.imputer.transform(heart)
         with writing(out, "folder"):
             write_table(full, out / "full.csv")
-            learned.imputer.schema_.save(out / "schema.json")
-        write_page(out / "report.html", heart, full, learned, seed, title="Heart patients")
+            found.imputer.schema_.save(out / "schema.json")
+        write_page(out / "report.html", heart, filled=full, title="Heart patients", seed=seed, **vars(found))
     if quiet:
         return
-    show_diagnosis(learned.diagnosis)
+    show_diagnosis(found.diagnosis)
     say("")
-    show_trial(learned.trial)
+    show_trial(found.trial)
     say(
         f"\nComplete table: {out / 'full.csv'}\nSchema, to edit by hand: {out / 'schema.json'}\n"
         f"Report, to open in a browser: {out / 'report.html'}\nThat took {duration(time.perf_counter() - begun)}. "

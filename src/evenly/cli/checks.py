@@ -1,0 +1,66 @@
+"""What is refused before any long work starts."""
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from evenly._support import TableError
+from evenly.cli.options import choice
+
+
+def check_out(*targets: Any, form: str | None = None) -> None:
+    """Refuse tables that could not be written in the end."""
+    from evenly.io import check_writable
+
+    for target in targets:
+        if target is not None:
+            check_writable(str(target), form=form)
+
+
+def check_place(*places: Path | str | None) -> None:
+    """Refuse a place where no file can be written."""
+    for place in places:
+        if place is not None:
+            path = Path(place)
+            there = next(one for one in (path, *path.absolute().parents) if one.exists())
+            if (there != path and not there.is_dir()) or not os.access(there, os.W_OK):
+                raise TableError(f"the path {str(place)!r}", f"{str(there)!r} cannot be written to")
+
+
+def check_models(names: Iterable[str], methods: Iterable[str]) -> None:
+    """Refuse unknown models and methods; JAX is not imported for it."""
+    from evenly.models import MODELS
+    from evenly.scaling import METHODS
+
+    choice(list(names), ("auto", *MODELS), "model")
+    choice(list(methods), ("auto", *METHODS), "method")
+
+
+def check_share(share: float) -> None:
+    """Refuse a share of hidden cells that leaves too little to learn from."""
+    if not 0.0 <= share <= 0.9:
+        raise TableError(f"--share {share:g}", "expected a number from 0 to 0.9")
+
+
+def check_load(load: str | None, what: str, fits: bool) -> None:
+    """Refuse --load together with options of fitting."""
+    if load is not None and fits:
+        raise TableError("--load and an option of fitting", "expected one of them", f"a saved {what} is fitted already")
+
+
+def check_cells(opened: Any, settings: dict[str, Any], *, filled: bool = True) -> None:
+    """Refuse a table with nothing to learn from or, if cells are to be `filled`, with nothing to fill."""
+    from evenly.tables import inspect_table
+
+    columns = [one for one in inspect_table(opened, **settings).columns if one.kind != "ignore"]
+    if filled and not any(one.n_missing for one in columns):
+        raise TableError(
+            "a table without missing cells",
+            "expected some to fill",
+            "if a value such as -999 means missing, give it with --missing",
+        )
+    if all(one.missing_share == 1.0 for one in columns):
+        raise TableError(
+            "a table without a known cell in a column of numbers or classes", "expected some to learn from"
+        )

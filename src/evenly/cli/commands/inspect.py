@@ -1,0 +1,67 @@
+"""`evenly inspect`: what a table holds, and the schema to edit."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from evenly.cli.app import app
+from evenly.cli.checks import check_place
+from evenly.cli.options import AsJson, Form, Kind, Missing, Quiet, Schema, Source, read, settings_of
+from evenly.cli.printing import print_json, printed_warnings, say, say_files, show_table, writing
+
+
+@app.command()
+def inspect(
+    table: Source,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Write the schema to this file, to edit.", show_default=False)
+    ] = None,
+    schema: Schema = None,
+    kind: Kind = None,
+    missing: Missing = None,
+    form: Form = None,
+    quiet: Quiet = False,
+    as_json: AsJson = False,
+) -> None:
+    """Show kinds, likelihoods, missing cells and what looks wrong, column by column.
+
+    Example: evenly inspect survey.csv -o schema.json
+    """
+    from evenly.tables import inspect_table
+
+    check_place(out)
+    settings = settings_of(schema, kind, missing)
+    with printed_warnings():
+        found = inspect_table(read(table, form), **settings)
+    if out is not None:
+        with writing(out, "file"):
+            found.schema.save(out)
+    if as_json:
+        print_json(found.to_plain())
+    elif not quiet:
+        show_inspection(found)
+        say_files(("Schema, to edit", out))
+
+
+def show_inspection(found: Any) -> None:
+    """Print a row a column, then what looks wrong."""
+    show_table(
+        ("column", "kind", "likelihood", "missing", "values", "note"),
+        [
+            (one.name, one.kind, one.likelihood or "", f"{one.missing_share:.1%}", show_values(one), one.note)
+            for one in found.columns
+        ],
+        title=f"{found.n_rows:,} rows, {len(found.columns)} columns",
+        right=("missing",),
+    )
+    for one in found.columns:
+        for warning in one.warnings:
+            say(f"{one.name}: {warning}")
+
+
+def show_values(column: Any) -> str:
+    """Return a column's range, or how many distinct values it has."""
+    if column.range is not None and column.kind not in ("binary", "categorical", "ordinal"):
+        return f"{column.range[0]:.6g} to {column.range[1]:.6g}"
+    return "" if column.n_distinct is None else f"{column.n_distinct:,} distinct"

@@ -1,0 +1,71 @@
+"""`evenly report`: everything about a table on one page."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from evenly._support import require_later
+from evenly.cli.app import app
+from evenly.cli.checks import check_cells, check_models, check_place, check_share
+from evenly.cli.options import (
+    AsJson,
+    Epochs,
+    Form,
+    Kind,
+    Method,
+    Missing,
+    Model,
+    Quiet,
+    Schema,
+    Seed,
+    Share,
+    Source,
+    auto,
+    read,
+    settings_of,
+    title_of,
+)
+from evenly.cli.printing import print_json, printed_warnings, say_files
+from evenly.cli.results import fit_imputer, show_trial, write_page
+
+
+@app.command()
+def report(
+    table: Source,
+    out: Annotated[Path, typer.Option("--out", "-o", help="The HTML file to write.")] = Path("report.html"),
+    model: Model = "auto",
+    method: Method = "auto",
+    epochs: Epochs = None,
+    share: Share = 0.1,
+    schema: Schema = None,
+    kind: Kind = None,
+    missing: Missing = None,
+    form: Form = None,
+    seed: Seed = 0,
+    quiet: Quiet = False,
+    as_json: AsJson = False,
+) -> None:
+    """Write one HTML file: what the table holds, which columns are overlooked, and how well cells are imputed.
+
+    Example: evenly report survey.csv -o report.html
+    """
+    require_later("jax", "models")
+    check_models([model], [method])
+    check_share(share)
+    check_place(out)
+    settings = settings_of(schema, kind, missing)
+    spoken = not (quiet or as_json)
+    params = {"model": model, "method": method, "epochs": auto(epochs), "random_state": seed, "verbose": int(spoken)}
+    with printed_warnings():
+        opened = read(table, form)
+        check_cells(opened, settings, filled=False)
+        on_trial = show_trial if spoken else None
+        found = fit_imputer(params | settings, opened, share=share, balance=True, on_trial=on_trial)
+        full = found.imputer.transform(opened)
+        write_page(out, opened, filled=full, title=title_of(table), seed=seed, **vars(found))
+    if as_json:
+        trial = found.trial and found.trial.to_plain()
+        print_json({"out": str(out), "trial": trial, "diagnosis": found.diagnosis.to_plain()})
+    elif not quiet:
+        say_files(("Report", out))

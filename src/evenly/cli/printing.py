@@ -1,0 +1,103 @@
+"""Lines, tables, JSON and warnings on the terminal, and errors of writing files."""
+
+import json
+import math
+import sys
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from evenly._support import EvenlyWarning, TableError
+
+
+@contextmanager
+def printed_warnings() -> Iterator[None]:
+    """Print each of Evenly's warnings once, as one line; hide those of other packages."""
+    printed: set[str] = set()
+
+    def show(message: Any, category: type[Warning], *rest: Any) -> None:
+        if issubclass(category, EvenlyWarning) and str(message) not in printed:
+            printed.add(str(message))
+            print(f"evenly: warning: {message}", file=sys.stderr)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        warnings.simplefilter("always", EvenlyWarning)
+        warnings.showwarning = show  # type: ignore[assignment]  # it takes more
+        yield
+
+
+def print_json(content: Any) -> None:
+    """Print one line of JSON; NaN and infinity are null."""
+    print(json.dumps(_finite(content), ensure_ascii=False, allow_nan=False))
+
+
+def _finite(content: Any) -> Any:
+    if isinstance(content, dict):
+        return {str(key): _finite(value) for key, value in content.items()}
+    if isinstance(content, (list, tuple)):
+        return [_finite(value) for value in content]
+    if isinstance(content, float) and not math.isfinite(content):
+        return None
+    return content
+
+
+def show_table(
+    headers: Sequence[str], rows: Iterable[Sequence[str]], *, title: str = "", right: Sequence[str] = ()
+) -> None:
+    """Print a table; nothing in its cells is markup."""
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(title=Text(title) if title else None, title_justify="left", box=None, padding=(0, 2, 0, 0))
+    for name in headers:
+        wraps = name in ("column", "note", "worst column")
+        table.add_column(
+            name, justify="right" if name in right else "left", overflow="fold", no_wrap=not wraps, header_style="bold"
+        )
+    for row in rows:
+        table.add_row(*(Text(cell) for cell in row))
+    console().print(table)
+
+
+def console() -> Any:
+    """Return standard output as Rich writes to it."""
+    from rich.console import Console
+
+    return Console(highlight=False)
+
+
+def say(text: str) -> None:
+    """Print a line as it is, however long."""
+    console().print(text, markup=False, soft_wrap=True)
+
+
+def say_files(*files: tuple[str, Any]) -> None:
+    """Print what was written, and where; what has no place was not."""
+    for what, place in files:
+        if place is not None:
+            say(f"{what}: {place}")
+
+
+@contextmanager
+def writing(out: Path | str, what: str) -> Iterator[None]:
+    """Turn an error of writing into one line that names the place."""
+    try:
+        yield
+    except OSError as error:
+        expected = f"expected a {what} that can be written to ({error.strerror or error})"
+        raise TableError(f"--out {str(out)!r}", expected) from None
+
+
+def duration(seconds: float) -> str:
+    """Return a time as people say it.
+
+    Examples
+    --------
+    >>> duration(5.2), duration(100.0), duration(7300.0)
+    ('5 s', '2 min', '2 h 2 min')
+    """
+    hours, minutes = divmod(round(seconds / 60), 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min" if seconds >= 90 else f"{seconds:.0f} s"

@@ -1,0 +1,85 @@
+"""Results that several commands need, print, or write as a report."""
+
+from pathlib import Path
+from typing import Any
+
+from evenly.cli.options import command_line
+from evenly.cli.printing import say, show_table, writing
+
+SCALINGS_SHOWN = ("none", "std", "lip")
+"""The scalings that fit on a terminal; --json and the report have all five."""
+
+
+def fit_imputer(params: dict[str, Any], table: Any, **asked: Any) -> Any:
+    """Fit an imputer with these parameters to a table, and assess it; the rest is as in `fit_and_assess`."""
+    from evenly.evaluation import fit_and_assess
+    from evenly.imputation import Imputer
+
+    return fit_and_assess(Imputer(**params), table, **asked)
+
+
+def write_page(path: Path | None, table: Any, **parts: Any) -> None:
+    """Write a report to a file, if one is named."""
+    if path is None:
+        return
+    from evenly.report import write_report
+
+    with writing(path, "file"):
+        write_report(path, table, command=command_line(), **parts)
+
+
+def show_trial(trial: Any) -> None:
+    """Print the error of each column on hidden cells, beside that of its mean or most frequent class."""
+    show_table(
+        ("column", "measure", "error", "90 % interval", "mean or mode", "covered"),
+        [
+            (
+                one.column,
+                one.measure,
+                f"{one.error:.4f}",
+                f"{one.low:.3f} to {one.high:.3f}",
+                f"{one.baseline:.4f}",
+                "" if one.covered is None else f"{one.covered:.0%}",
+            )
+            for one in trial.columns
+        ],
+        title=f"Held-out error on the {trial.share:.0%} of known cells that were hidden "
+        f"({trial.model}, {trial.method})",
+        right=("error", "90 % interval", "mean or mode", "covered"),
+    )
+    say(
+        f"Mean over columns: {trial.error:.4f}; of the mean or the most frequent class: {trial.baseline:.4f}. "
+        "Covered: numbers inside their own 90 % intervals."
+    )
+
+
+def show_diagnosis(found: Any) -> None:
+    """Print a diagnosis: smoothness and share of the gradient, what short trainings learned, and the verdict."""
+    if found.columns:
+        show_table(
+            ("column", "likelihood", *(f"{what} {name}" for what in ("L", "%") for name in SCALINGS_SHOWN)),
+            [
+                (
+                    one.column,
+                    one.likelihood,
+                    *(f"{one.smoothness[name]:.3g}" for name in SCALINGS_SHOWN),
+                    *(f"{100.0 * one.gradient_share[name]:.1f}" for name in SCALINGS_SHOWN),
+                )
+                for one in found.columns
+            ],
+            title="Smoothness (L) of each column, and its share of the gradient (%)",
+            right=tuple(f"{what} {name}" for name in SCALINGS_SHOWN for what in ("L", "%")),
+        )
+    for one in found.trainings:
+        errors, alone = (_mean(list(of.values())) for of in (one.error, one.baseline_error))
+        say(
+            f"{one.method}, {one.epochs} epochs: overlooks {', '.join(one.overlooked) or 'none'}; error on hidden "
+            f"cells {errors:.3f}, of the mean or the most frequent class {alone:.3f}"
+        )
+    for column, why in found.passed_through.items():
+        say(f"Not modelled: {column} ({why})")
+    say(found.verdict)
+
+
+def _mean(values: list[float]) -> float:
+    return sum(values) / len(values) if values else float("nan")
