@@ -7,9 +7,9 @@ from evenly._support import EvenlyError, require
 
 
 def main() -> None:
-    """Run the command line; what Evenly refuses ends in one line and exit code 2, never in a traceback.
+    """Run the command line; whatever Evenly refuses ends in one line and exit code 2, never in a traceback.
 
-    Ctrl-C ends with 130. An error that nobody foresaw ends with 1, and with its traceback if `EVENLY_TRACEBACK` is set.
+    Ctrl-C ends with 130. An unexpected error ends with 1, and with its traceback if `EVENLY_TRACEBACK` is set.
     """
     try:
         require("typer", "tool")

@@ -47,11 +47,11 @@ class Cell:
     """Over the runs, with n - 1; None for a single one."""
     n: int
     epochs: int = 0
-    """0 of what is not trained."""
+    """0 if nothing is trained."""
 
     @property
     def key(self) -> Key:
-        """What names the cell within a table."""
+        """The cell's name within a table."""
         return self.dataset, self.model, self.method, self.kind
 
 
@@ -99,9 +99,9 @@ def percents(records: Sequence[Record], wanted: Sequence[int] | None = None) -> 
 def summarize(records: Sequence[Record], percent: int, protocol: str) -> list[Cell]:
     """Return the cells of a table: means and standard deviations over masks and seeds.
 
-    Honestly, methods are compared at equal epochs (`comparable`); as published, each cell stands beside a published
-    one, and its longest runs count. Failed runs are left out. The honest table also has cells of the method
-    `mean-or-mode`, over the masks of the same runs.
+    Under the honest protocol methods are compared at equal epochs (`comparable`), and there are cells of the method
+    `mean-or-mode` too, over the masks of the same runs. Under the as-published one each cell stands beside a published
+    one, and its longest runs count. Failed runs are left out.
 
     Examples
     --------
@@ -142,7 +142,7 @@ def summarize(records: Sequence[Record], percent: int, protocol: str) -> list[Ce
 
 
 def counted(records: Sequence[Record], percent: int, protocol: str) -> list[Record]:
-    """Return the runs of a table: side by side those of equal epochs, beside a published cell its longest ones."""
+    """Return the runs of a table: those of equal epochs or, as published, the longest of each cell."""
     some = [one for one in records if one["run"]["percent"] == percent]
     if protocol == "honest":
         return comparable(some)
@@ -195,7 +195,7 @@ def _means(record: Record, key: str) -> dict[str, float]:
 
 
 def place_of(key: Key) -> tuple[Any, ...]:
-    """Where a cell stands: data sets as in the paper, then others; methods and models in their order."""
+    """Return a key to sort cells by: data sets as in the paper, then others; methods and models in their order."""
     datasets = list(dict.fromkeys(dataset for table in published_cells().values() for dataset, *_ in table))
     orders = datasets, PAPERS, (*METHODS, MEAN_OR_MODE), KINDS
     dataset, model, method, kind = (

@@ -34,7 +34,7 @@ NAMES: tuple[Name, ...] = get_args(Name)
 QUICK = "synthetic"
 """The data set of quick runs, for readers without the data."""
 N_ROWS = {name: origin.n_rows for name, origin in ORIGINS.items()} | {QUICK: 700}
-"""Known without reading them."""
+"""Known without reading the data sets."""
 PERCENTS = (10, 20, 50)
 """The shares of hidden cells in the paper."""
 N_MASKS = 10
@@ -43,7 +43,7 @@ N_MASKS = 10
 
 @dataclass(frozen=True, eq=False)
 class DataSet:
-    """A table of numbers, what is declared of its columns, and which cells to hide.
+    """A table of numbers, the declared kinds of its columns, and which cells to hide.
 
     Attributes
     ----------
@@ -327,7 +327,7 @@ def _data_text(columns: Iterable[str], values: Floats) -> str:
 
 
 def synthetic(n_rows: int = N_ROWS[QUICK], seed: int = 0) -> DataSet:
-    """Return a made-up table of the size of breast, with columns of several kinds that can be told from each other.
+    """Return a made-up table of the size of breast, with related columns of several kinds.
 
     Two hidden factors decide each row, up to noise. One cell in fifty of `amount_3` is really missing.
 

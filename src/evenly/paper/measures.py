@@ -16,7 +16,7 @@ from evenly.tables import Floats
 Record = Mapping[str, Any]
 
 PERCENT = 20
-"""The share of hidden cells that figures of single columns show, where there are runs with it."""
+"""The percentage of hidden cells in figures of single columns, if there are runs with it."""
 BAND = (0.1, 0.5, 0.9)
 
 
@@ -24,7 +24,7 @@ BAND = (0.1, 0.5, 0.9)
 
 
 def values_of(records: Iterable[Record], what: str) -> list[Any]:
-    """Return the data sets, models, methods or percents that occur, in the order of the paper; unknown ones last."""
+    """Return the data sets, models, methods or percentages that occur, in the paper's order; unknown ones last."""
     known: dict[str, Sequence[str]] = {"dataset": NAMES, "model": tuple(LEARNING_RATES), "method": tuple(METHODS)}
     order = list(known.get(what, ()))
     found = {record["run"][what] for record in records}
@@ -37,16 +37,16 @@ def those(records: Iterable[Record], **run: Any) -> list[Record]:
 
 
 def at_one_percent(records: Sequence[Record]) -> list[Record]:
-    """Return the records of one share of hidden cells, 20 % if it is there: the others are another task."""
+    """Return the records of one share of hidden cells, 20 % if it is there: other shares are other tasks."""
     percents = values_of(records, "percent")
     return those(records, percent=PERCENT if PERCENT in percents else percents[0]) if percents else []
 
 
 def shared_by_methods(records: Sequence[Record], by: str) -> list[Record]:
-    """Return the runs that a box of each method may hold: of the shares of hidden cells that most methods have runs of.
+    """Return the runs whose boxes can be compared: of the shares of hidden cells that most methods have runs of.
 
-    Runs of one method alone with half of the cells hidden would make its box the highest. With `by="percent"` a box
-    holds runs of several models, and the same goes for them.
+    Otherwise a method that alone has runs with half of the cells hidden would have the highest box. With `by="percent"`
+    a box pools models instead, and only those that most methods have are kept.
 
     Examples
     --------
@@ -81,7 +81,7 @@ def grouped(records: Sequence[Record]) -> dict[tuple[str, str], list[Record]]:
 
 
 def numbers(values: Any) -> Floats:
-    """Return what a record holds as an array; null is NaN."""
+    """Return a list of a record as an array; null is NaN."""
     return np.array(values, np.float64)
 
 
@@ -139,8 +139,8 @@ def target_of(record: Record) -> float | None:
 def bars(kind: str, marginal: Mapping[str, Any]) -> tuple[Floats, Floats, Floats]:
     """Return the ends of a histogram's bars, and their heights in the data and in the model's draws.
 
-    The bars of a count get ends between whole numbers and the share of a single value: otherwise those that happen to
-    hold no whole number, or one more than others, draw a comb.
+    The bars of a count end between whole numbers, and their heights are shares of a single value: bars that hold
+    unequal numbers of whole numbers would look like a comb.
 
     Examples
     --------
@@ -162,8 +162,8 @@ def bars(kind: str, marginal: Mapping[str, Any]) -> tuple[Floats, Floats, Floats
 def improvements(record: Record) -> Floats:
     """Return each column's gain in log-likelihood from point to point, in units of its first one's size.
 
-    That is (l_t+1 - l_t) / |l_0|, the paper's goal for balanced learning, with the first recorded point as start. A
-    log-likelihood depends on the column's unit and can be 0: so does this.
+    That is (l_t+1 - l_t) / |l_0|, the paper's goal for balanced learning, with the first recorded point as start. It
+    depends on the column's unit, as a log-likelihood does, and has no value where that is 0.
 
     Examples
     --------
@@ -176,9 +176,9 @@ def improvements(record: Record) -> Floats:
 
 
 def progress(record: Record) -> Floats:
-    """Return which share of its whole gain in log-likelihood each column has made at each point; unit-free.
+    """Return the share of its whole gain in log-likelihood that each column has reached at each point; unit-free.
 
-    The first recorded point counts as the start. A column without a gain since then has no share of it.
+    The first recorded point counts as the start. A column without any gain since then is NaN.
 
     Examples
     --------

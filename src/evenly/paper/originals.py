@@ -17,9 +17,9 @@ from evenly.tables import Floats, Kind
 
 UCI = "https://archive.ics.uci.edu/ml/machine-learning-databases"
 TOP_CODE = 99999
-"""Capital gains above it were recorded as it: a code, not an amount."""
+"""Larger capital gains were recorded as this: a code, not an amount."""
 LEAST_CITRIC_ACID = 0.001
-"""What stands for 0 in the wines (151 of them), so that the column is positive."""
+"""Replaces 0 (in 151 wines), so that the column is positive."""
 
 
 # --- texts to numbers ---------------------------------------------------------------------------------------------

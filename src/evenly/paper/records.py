@@ -1,4 +1,4 @@
-"""The records of runs, one each: written, read and packed. Without JAX."""
+"""Records, one for each run: written, read and packed. Without JAX."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ import numpy as np
 from evenly._support import EvenlyWarning, TableError, to_plain, write_text
 
 REVISION = 1
-"""Of what is computed: raised when a change to models, scaling, recovery or metrics changes the recorded numbers. A run
-with a record of another revision only is made again, and tables never mix two."""
+"""Raised when a change to models, scaling, recovery or metrics changes recorded numbers. A run whose only record has
+another revision is made again, and tables never mix revisions."""
 
 
 @dataclass(frozen=True, order=True)
@@ -32,12 +32,12 @@ class Run:
 
     @property
     def name(self) -> str:
-        """A name that no other run has: that of its record's file."""
+        """A unique name: that of its record's file."""
         return "_".join(map(str, (*asdict(self).values(),)))
 
 
 def heading(run: Run) -> dict[str, Any]:
-    """Return what every record begins with."""
+    """Return the fields that every record begins with."""
     return {"run": asdict(run), "revision": REVISION}
 
 
@@ -47,12 +47,12 @@ def is_current(record: Mapping[str, Any]) -> bool:
 
 
 def to_text(record: Mapping[str, Any]) -> str:
-    """Return a record as one line of JSON; numbers keep six digits, and what is no number is null."""
+    """Return a record as one line of JSON; numbers keep six significant digits, NaN and infinity are null."""
     return json.dumps(to_plain(record, digits=6), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
 
 def read_records(*places: str | Path) -> list[dict[str, Any]]:
-    """Read records from folders of single ones and from files with one a line; of equal runs the first finished one.
+    """Read records from folders (one a file) and from files (one a line); of equal runs, the first finished one.
 
     Those of another revision are left out, with a warning if a run has no other.
     """

@@ -17,9 +17,9 @@ def project(
 ) -> dict[Run, float | None]:
     """Return the seconds that each run will take, by the recorded runs most like it; None where there is none.
 
-    The time of a run is that of its epochs and of one prediction: of the same data set, model and method, or else of
-    the same data set and model, or else of the model by the number of rows. Of several the quickest counts, since
-    whatever else a machine had to do only adds to a time; or the median, which is what they took.
+    Recorded times of an epoch and of a prediction are taken from runs of the same data set, model and method, or else
+    of the same data set and model, or else of the same model, by the number of rows. Of several times the quickest
+    counts, since other work of the machine only adds to it; or the median, which is what runs usually took.
     """
     by_key: dict[tuple[str, ...], list[tuple[float, float]]] = {}
     whole: tuple[str, ...]
@@ -47,7 +47,7 @@ def project(
 
 
 def weigh(seconds: Mapping[Run, float | None]) -> dict[Run, float]:
-    """Return what each run counts in a bar of time: its seconds; where unknown, the mean of the others' or else 1.
+    """Return the weight of each run in a progress bar: its seconds or, if unknown, the mean of the others or 1.
 
     Examples
     --------

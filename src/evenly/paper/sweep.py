@@ -1,4 +1,4 @@
-"""The paper's runs, performed: each one leaves one record, and a sweep that was killed goes on."""
+"""Make the paper's runs: each leaves one record, so that a sweep that was killed can go on."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from evenly.paper.records import Run, has_failed, heading, is_recorded, to_text
 from evenly.tables import Column, Floats, encode, open_table
 
 N_POINTS = 10
-"""Points of a training at which the history is recorded."""
+"""Points of a training at which its history is recorded."""
 N_BINS = 20
 """Bars of the recorded histograms."""
 
@@ -118,8 +118,7 @@ def _smoothness(imputer: Imputer) -> dict[str, list[float]]:
 def _marginals(imputer: Imputer, found: Mapping[str, Predictive], truth: Floats, run: Run) -> dict[str, Any]:
     """Return, by column, where bars end and the shares of the data and of the model's draws in them.
 
-    One draw a row from its distribution; draws beyond the data's range are left out of the bars, so that a share that
-    is missing from their sum lies outside.
+    One draw for each row. Draws beyond the data's range are in no bar: what the shares lack to 1 lies outside.
     """
     rng = np.random.default_rng(run.seed)
     drawn = {}
@@ -163,18 +162,18 @@ def claimed(path: Path) -> Iterator[bool]:
 
 
 def perform_and_record(run: Run, out: str | Path, folder: str | Path | None = None) -> dict[str, Any] | None:
-    """Perform a run and write its record, unless it is there or another process is at it; returns what is new."""
+    """Perform a run and write its record, unless it is there or another process is at it; returns a new record."""
     file = Path(out) / f"{run.name}.json"
     if is_recorded(file):
         return None
     with claimed(Path(out) / "claims" / run.name) as mine:
         if not mine or is_recorded(file):
             return None
-        data = load(run.dataset, folder)  # a machine without the data is no result of the run
+        data = load(run.dataset, folder)  # that this machine has no data is not the run's failure
         try:
             with uninterrupted():
                 record = perform(run, data)
-        except Exception as error:  # the others go on; the reason stands in the record
+        except Exception as error:  # the other runs go on; the record has the reason
             record = {**heading(run), "versions": _versions(), "failed": f"{type(error).__name__}: {error}"}
         write_text(file, to_text(record) + "\n")
         return record
@@ -185,7 +184,7 @@ def _attempt(run: Run, out: Path, folder: Path | None) -> tuple[Run, dict[str, A
 
 
 def forget_failed(runs: Sequence[Run], out: Path) -> None:
-    """Remove the records of runs that failed, so that they are made again; not while another process is at one."""
+    """Remove the records of failed runs, so that they are made again, unless another process is at one."""
     for run in runs:
         file = out / f"{run.name}.json"
         if has_failed(file):
@@ -196,7 +195,7 @@ def forget_failed(runs: Sequence[Run], out: Path) -> None:
 
 @contextmanager
 def uninterrupted() -> Iterator[None]:
-    """Raise KeyboardInterrupt at the end if there was a Ctrl-C: training only stops early then, for its users' sake."""
+    """Raise KeyboardInterrupt at the end if there was a Ctrl-C, by which a training only stops early."""
     before = signal.getsignal(signal.SIGINT)
     if threading.current_thread() is not threading.main_thread() or not callable(before):
         yield
@@ -228,8 +227,8 @@ def run_sweep(
 ) -> Iterator[tuple[Run, dict[str, Any] | None]]:
     """Perform runs, as many at a time as there are jobs; yields each with its new record as it comes.
 
-    None stands for the record of a run that another process is at, or has finished meanwhile.
-    A run that failed before has a record that says so, and is not tried again unless `retry_failed`.
+    The record is None if another process is at the run, or has finished it meanwhile. A run that failed before is not
+    tried again unless `retry_failed`.
 
     Parameters
     ----------
@@ -262,7 +261,7 @@ def run_sweep(
 
 @contextmanager
 def _cluster(backend: str | None) -> Iterator[None]:
-    """Make joblib know the cluster."""
+    """Connect joblib to the cluster."""
     if backend == "ray":
         require("ray.util.joblib", "ray").register_ray()
     if backend != "dask":

@@ -66,7 +66,7 @@ class Grid:
     over: list[tuple[str, int]] = field(default_factory=list)
     """Headings above the header, each with the number of columns it spans."""
     best: frozenset[tuple[int, int]] = frozenset()
-    """Row and column of what is marked."""
+    """Rows and columns of the cells to mark."""
     starts: frozenset[int] = frozenset()
     """Rows that begin a block."""
     notes: list[str] = field(default_factory=list)
@@ -148,7 +148,7 @@ def _notes(records: Sequence[Record], percent: int, protocol: str, most: int, be
 
 
 def _run_notes(records: Sequence[Record], chosen: Sequence[int], protocol: str) -> list[str]:
-    """Say how long was trained, and what was left out."""
+    """Return notes on how long models were trained, and on which runs are left out."""
     of_table = [one for one in records if one["run"]["percent"] in chosen]
     failed = Counter("{dataset} {model} {method}".format(**one["run"]) for one in of_table if "failed" in one)
     shown = [one for percent in chosen for one in counted(records, percent, protocol)]

@@ -1,6 +1,6 @@
-"""One HTML page about a table, and pictures: results of the folders above come in, files go out.
+"""One HTML page about a table, and pictures: results of the other folders come in, files go out.
 
-Nothing is computed here that others could want to know.
+Nothing is computed here that others need.
 """
 
 from evenly.report.page import make_report, write_report

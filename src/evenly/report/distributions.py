@@ -1,4 +1,4 @@
-"""How the observed and the imputed cells of each column are distributed: counts by bin or by class, never the cells."""
+"""Distributions of the observed and the imputed cells of each column: counts by bin or class, never the cells."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from evenly.tables import Column, Floats, Schema, TableColumn, cells_among, enco
 MOST_BINS = 40
 MOST_CLASSES_SHOWN = 20
 TAIL = 0.005
-"""The share of cells at each end that may be left out of a histogram, if they would squeeze all others together."""
+"""The share of cells at each end that a histogram may leave out, if they would squeeze all others together."""
 SQUEEZED = 0.25
-"""They would, if all others took less than this share of the axis."""
+"""Others count as squeezed if they take less than this share of the axis."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Distribution:
 
 
 def distributions(table: Any, filled: Any, schema: Schema) -> dict[str, Distribution]:
-    """Compare a table with the complete one, column by column.
+    """Return how the cells of a table and of the filled one are distributed, by column.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ def distributions(table: Any, filled: Any, schema: Schema) -> dict[str, Distribu
     filled : dataframe or array, optional
         The same rows, with imputed cells; columns that it lacks count as not imputed.
     schema : Schema
-        Says which columns are numbers, and which cells are missing.
+        The kinds and classes of the columns, and the markers of missing cells.
 
     Examples
     --------
@@ -95,7 +95,7 @@ def _plain(values: Any) -> tuple[Any, ...]:
 
 
 def bin_edges(values: Floats) -> Floats:
-    """Return the edges of a histogram's bins: one bin a value for few whole numbers, else up to 40 of equal width.
+    """Return the edges of a histogram's bins: one for each value of a few whole numbers, else up to 40 of equal width.
 
     A few far cells are left out where they would squeeze all others into a quarter of the axis or less.
     """

@@ -1,4 +1,4 @@
-"""Pictures, with matplotlib: imported only when one is drawn."""
+"""Pictures by matplotlib, which is imported only when one is drawn."""
 
 from __future__ import annotations
 

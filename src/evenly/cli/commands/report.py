@@ -34,10 +34,10 @@ from evenly.cli.results import fit_imputer, show_trial, write_page
 def report(
     table: Source,
     out: Annotated[Path, typer.Option("--out", "-o", help="The HTML file to write.")] = Path("report.html"),
+    share: Share = 0.1,
     model: Model = "auto",
     method: Method = "auto",
     epochs: Epochs = None,
-    share: Share = 0.1,
     schema: Schema = None,
     kind: Kind = None,
     missing: Missing = None,

@@ -53,7 +53,7 @@ def marginals(records: Sequence[Record], *, dataset: str | None = None, model: s
     left_out = f" The first {MOST_PANELS} of {len(names)} columns." if len(names) > MOST_PANELS else ""
     note = (
         f"Grey: the data. Lines: one draw a row from the trained model. Mask {run['mask']}, {run['percent']} % of the "
-        f"cells hidden. Draws beyond the data's range are in no bar; their share is told if it is more than "
+        f"cells hidden. Draws beyond the data's range are in no bar; their share is shown if it is more than "
         f"{100 * OUTSIDE:g} %.{left_out}"
     )
     return finish(figure, f"Histograms of {dataset}: the data and the {model}", note, list(one))
