@@ -18,8 +18,8 @@ from evenly.evaluation import assessment
 def test_the_demo_tells_who_is_overlooked_and_how_well_cells_are_imputed(epochs, tmp_path: Path, monkeypatch):
     """Trained for an epoch, and as it is."""
 
-    def fit_shortly(params, table, **asked):
-        return fit_imputer(params | {"epochs": epochs}, table, **asked)
+    def fit_shortly(params, training, table, **asked):
+        return fit_imputer(params, training | {"epochs": epochs}, table, **asked)
 
     if epochs is not None:
         monkeypatch.setattr(demo, "fit_imputer", fit_shortly)

@@ -14,7 +14,7 @@ pytest.importorskip("typer")
 pytest.importorskip("polars")
 
 from evenly._support.errors import EvenlyWarning, TableError
-from evenly.paper import grid, records
+from evenly.paper import records
 from evenly.paper.records import pack_records, read_records
 from evenly.paper.tables import render_tables
 
@@ -60,14 +60,6 @@ def test_without_jax_records_are_packed_shown_and_planned_with(tmp_path):
     assert done.stdout.startswith(f"2 records in {packed}\n")
     assert "0.250" in done.stdout
     assert "7 runs" in done.stdout
-
-
-def test_the_models_are_those_that_are_trained():
-    """They are said twice: the models themselves take JAX."""
-    pytest.importorskip("jax")
-    from evenly.models import MODELS, PAPERS
-
-    assert {name: MODELS[name].learning_rate for name in PAPERS} == grid.LEARNING_RATES
 
 
 # --- revisions ----------------------------------------------------------------------------------------------------

@@ -10,12 +10,12 @@ SCALINGS_SHOWN = ("none", "std", "lip")
 """The scalings that fit on a terminal; --json and the report have all five."""
 
 
-def fit_imputer(params: dict[str, Any], table: Any, **asked: Any) -> Any:
+def fit_imputer(params: dict[str, Any], training: dict[str, Any], table: Any, **asked: Any) -> Any:
     """Fit an imputer with these parameters to a table, and assess it; the rest is as in `fit_and_assess`."""
     from evenly.evaluation import fit_and_assess
-    from evenly.imputation import Imputer
+    from evenly.imputation import Imputer, Training
 
-    return fit_and_assess(Imputer(**params), table, **asked)
+    return fit_and_assess(Imputer(**params, training=Training(**training)), table, **asked)
 
 
 def write_page(path: Path | None, table: Any, **parts: Any) -> None:

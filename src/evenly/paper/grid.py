@@ -15,9 +15,6 @@ from evenly.paper.datasets import N_ROWS, PERCENTS, kinds_of, n_masks
 from evenly.paper.records import Run
 from evenly.scaling import METHODS
 
-LEARNING_RATES = {"mixture": 1e-3, "factorization": 1e-2, "vae": 1e-3}
-"""Of the paper's models. Repeated here because asking the models themselves takes JAX; a test compares them."""
-
 
 def methods_for(kinds: Iterable[str]) -> list[str]:
     """Return the methods that apply to a table with columns of these kinds, as in the paper's tables.

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from evenly.metrics import GROUPS, ratio_to_baseline
+from evenly.models import PAPERS, SPECS
 from evenly.paper.datasets import NAMES
-from evenly.paper.grid import LEARNING_RATES
 from evenly.scaling import METHODS
 from evenly.tables import Floats
 
@@ -25,7 +25,7 @@ BAND = (0.1, 0.5, 0.9)
 
 def values_of(records: Iterable[Record], what: str) -> list[Any]:
     """Return the data sets, models, methods or percentages that occur, in the paper's order; unknown ones last."""
-    known: dict[str, Sequence[str]] = {"dataset": NAMES, "model": tuple(LEARNING_RATES), "method": tuple(METHODS)}
+    known: dict[str, Sequence[str]] = {"dataset": NAMES, "model": PAPERS, "method": tuple(METHODS)}
     order = list(known.get(what, ()))
     found = {record["run"][what] for record in records}
     return sorted(found, key=lambda one: (order.index(one) if one in order else len(order), one))
@@ -133,7 +133,7 @@ def target_of(record: Record) -> float | None:
     scalable = [name for name in record["modelled"] if method.trick == "gamma" or kinds[name] in GROUPS["continuous"]]
     if not scalable:
         return None
-    return 1.0 / (len(scalable) * LEARNING_RATES[record["run"]["model"]])
+    return 1.0 / (len(scalable) * SPECS[record["run"]["model"]].learning_rate)
 
 
 def bars(kind: str, marginal: Mapping[str, Any]) -> tuple[Floats, Floats, Floats]:

@@ -64,10 +64,11 @@ def compare(
     check_place(report)
     settings = settings_of(schema, kind, missing)
     spoken = not (quiet or as_json)
-    params = {"epochs": auto(epochs), "random_state": seed, "verbose": int(spoken), **settings}
+    params = {"random_state": seed, "verbose": int(spoken), **settings}
     with printed_warnings():
         opened = read(table, form)
-        trials = run_trials(opened, (model or [], method or []), params, share=share, spoken=spoken)
+        imputers = make_imputers(model or [], method or [], epochs, params)
+        trials = run_trials(imputers, opened, share, seed, spoken=spoken)
         write_errors(trials, out)
         rows = [(f"{one.model} {one.method}", one.error, one.baseline, one.seconds) for one in trials]
         best = min(trials, key=lambda trial: trial.error)
@@ -79,17 +80,22 @@ def compare(
         say_files(("Errors", out), ("Report", report))
 
 
-def run_trials(
-    opened: Any, chosen: tuple[list[str], list[str]], params: dict[str, Any], *, share: float, spoken: bool
-) -> list[Any]:
-    """Try every candidate; Ctrl-C ends with those that are done."""
-    from evenly.evaluation import candidates, compare_imputers
-    from evenly.imputation import Imputer
+def make_imputers(models: list[str], methods: list[str], epochs: int | None, params: dict[str, Any]) -> list[Any]:
+    """Make the imputers to compare."""
+    from evenly.evaluation import candidates
+    from evenly.imputation import Imputer, Training
 
-    imputers = [Imputer(*pair, **params) for pair in candidates(*chosen)]
+    training = Training(epochs=auto(epochs))
+    return [Imputer(*pair, training=training, **params) for pair in candidates(models, methods)]
+
+
+def run_trials(imputers: list[Any], opened: Any, share: float, seed: int, *, spoken: bool) -> list[Any]:
+    """Try every imputer; Ctrl-C ends with those that are done."""
+    from evenly.evaluation import compare_imputers
+
     trials: list[Any] = []
     try:
-        for trial in compare_imputers(imputers, opened, share=share, random_state=params["random_state"]):
+        for trial in compare_imputers(imputers, opened, share=share, random_state=seed):
             trials.append(trial)
             if spoken:
                 say(f"{trial.model} {trial.method}: {trial.error:.4f} in {duration(trial.seconds)}")

@@ -40,7 +40,7 @@ def demo(
         )
     with printed_warnings():
         # One network is enough for a demo; your own table gets the average of three if it has few rows.
-        found = fit_imputer({"n_networks": 1, "random_state": seed}, heart, balance=True)
+        found = fit_imputer({"random_state": seed}, {"n_networks": 1}, heart, balance=True)
         full = found.imputer.transform(heart)
         with writing(out, "folder"):
             write_table(full, out / "full.csv")

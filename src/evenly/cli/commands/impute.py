@@ -109,14 +109,14 @@ def impute(
     fits = (model, method) != ("auto", "auto") or any(one is not None for one in (save, epochs, *settings.values()))
     check_load(load, "imputer", fits)
     spoken = not (quiet or as_json or out == "-")
-    params = {"model": model, "method": method, "estimate": estimate, "epochs": auto(epochs), "random_state": seed}
+    params = {"model": model, "method": method, "estimate": estimate, "random_state": seed, **settings}
     asked = {"share": share, "balance": report is not None, "on_trial": show_trial if spoken else None}
     with printed_warnings():
         saved = None if load is None else load_imputer(load)
         opened = read(table, form) if files is None else read_sample(files, seed)
         check_cells(opened, settings if saved is None else {"schema": saved.imputer.schema_}, filled=files is None)
-        params |= {"verbose": int(not (quiet or as_json)), **settings}
-        found = saved or fit_imputer(params, opened, files=files, **asked)
+        params["verbose"] = int(not (quiet or as_json))
+        found = saved or fit_imputer(params, {"epochs": auto(epochs)}, opened, files=files, **asked)
         write_results(found, opened, files, target, {"title": title_of(table), "seed": seed})
     if as_json and out != "-":
         print_json({"out": out, "samples": target.sampled, "trial": found.trial and found.trial.to_plain()})

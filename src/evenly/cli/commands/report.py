@@ -56,12 +56,13 @@ def report(
     check_place(out)
     settings = settings_of(schema, kind, missing)
     spoken = not (quiet or as_json)
-    params = {"model": model, "method": method, "epochs": auto(epochs), "random_state": seed, "verbose": int(spoken)}
+    params = {"model": model, "method": method, "random_state": seed, "verbose": int(spoken), **settings}
     with printed_warnings():
         opened = read(table, form)
         check_cells(opened, settings, filled=False)
         on_trial = show_trial if spoken else None
-        found = fit_imputer(params | settings, opened, share=share, balance=True, on_trial=on_trial)
+        asked = {"share": share, "balance": True, "on_trial": on_trial}
+        found = fit_imputer(params, {"epochs": auto(epochs)}, opened, **asked)
         full = found.imputer.transform(opened)
         write_page(out, opened, filled=full, title=title_of(table), seed=seed, **vars(found))
     if as_json:

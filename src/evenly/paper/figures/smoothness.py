@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from evenly.likelihoods import GAMMA
+from evenly.models import SPECS
 from evenly.paper.agreement import comparable
 from evenly.paper.figures.style import COLORS, INK, finish, label, legend_line, panels
-from evenly.paper.grid import LEARNING_RATES
 from evenly.paper.measures import Record, at_one_percent, mean_over_runs, target_of, those, values_of
 from evenly.scaling import scaled_smoothness, smoothness_by_parameter
 
@@ -74,7 +74,7 @@ def smoothness_by_method(records: Sequence[Record], *, model: str = "vae") -> An
         "A mark a column, in the order of the table; a column's features are summed. Open: before scaling, filled: "
         "after. Methods with a trick count the features that it makes, before too; discrete columns without a trick "
         "stay as they are. The target is what the paper's bound aims at: the estimator, drawn here, is lower. "
-        f"Learning rate of the {model}: {LEARNING_RATES[model]:g}."
+        f"Learning rate of the {model}: {SPECS[model].learning_rate:g}."
     )
     extra = [legend_line("target", color=INK, linestyle=":", linewidth=1.4)]
     title = f"Smoothness of each column before and after each method ({model})"
