@@ -34,6 +34,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import psutil
 
 import evenly
 from evenly.metrics import baseline_errors, column_errors, hide_by_rank, mean_or_mode
@@ -353,33 +354,23 @@ PEERS: dict[str, Callable[[list[Column], Floats], Filled]] = {
 # --- what it costs ------------------------------------------------------------------------------------------------
 
 
-def descendants(process: int | str = "self") -> list[int]:
-    """Return the processes that one started, and that those started, as far as they live and the system tells."""
-    found: list[int] = []
-    for file in Path(f"/proc/{process}/task").glob("*/children"):
-        with suppress(OSError):  # a thread that has ended meanwhile
-            for child in file.read_text().split():
-                found += [int(child), *descendants(child)]
-    return found
+def over_processes(measure: Callable[[psutil.Process], float]) -> float:
+    """Sum a number over this process and all that it started, as far as they live."""
+    total, own = 0.0, psutil.Process()
+    for process in (own, *own.children(recursive=True)):
+        with suppress(psutil.NoSuchProcess):
+            total += measure(process)
+    return total
 
 
 def cpu_seconds() -> float:
     """Return the user and system time of this process and of all that it started, workers that still wait included."""
-    ticks = 0
-    for process in descendants():
-        with suppress(OSError):
-            # After the name, which may hold spaces: user, system, and those of children that ended.
-            ticks += sum(map(int, Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[11:15]))
-    return sum(os.times()[:4]) + ticks / os.sysconf("SC_CLK_TCK")
+    return over_processes(lambda process: sum(process.cpu_times()[:4]))  # the last two: of children that ended
 
 
-def resident_bytes() -> int:
+def resident_bytes() -> float:
     """Return the memory that this process and those that it started hold at the moment."""
-    pages = 0
-    for process in ("self", *descendants()):
-        with suppress(OSError):
-            pages += int(Path(f"/proc/{process}/statm").read_text().split()[1])
-    return pages * os.sysconf("SC_PAGE_SIZE")
+    return over_processes(lambda process: process.memory_info().rss)
 
 
 class Meter:
@@ -391,7 +382,7 @@ class Meter:
 
     def __enter__(self) -> Meter:
         self.load = os.getloadavg()[0]
-        self._peak, self._over = 0, threading.Event()
+        self._peak, self._over = 0.0, threading.Event()
         self._watcher = threading.Thread(target=self._watch, daemon=True)
         self._watcher.start()
         self._cpu, self._begun = cpu_seconds(), time.perf_counter()
