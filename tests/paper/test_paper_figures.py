@@ -15,7 +15,7 @@ from matplotlib.colors import to_hex
 
 from evenly._support.errors import TableError
 from evenly.likelihoods.continuous import GAMMA
-from evenly.models import MODELS
+from evenly.models import SPECS
 from evenly.paper import figures, measures
 from evenly.paper.agreement import comparable
 from evenly.paper.datasets import as_table, schema, synthetic
@@ -116,7 +116,7 @@ def test_single_columns_are_drawn_at_20_percent_or_else_at_the_first():
 def test_the_target_is_the_scalers(method):
     data = synthetic(200)
     declared = schema(data)
-    scaler = LipschitzScaler(method, learning_rate=MODELS["vae"].learning_rate, schema=declared, random_state=0)
+    scaler = LipschitzScaler(method, learning_rate=SPECS["vae"].learning_rate, schema=declared, random_state=0)
     scaler.fit(as_table(data))
     names = [column.name for column in declared.columns]
     kinds = [column.kind for column in declared.columns]

@@ -121,7 +121,8 @@ def collect(given: ReportInput) -> ReportContent:
         trial=given.trial,
         diagnosis=given.diagnosis,
         comparison=tuple(Candidate(str(name), *numbers) for name, *numbers in given.comparison or ()),
-        settings=tuple((name, show_setting(value)) for name, value in params.items()),
+        # Settings within another object have rows of their own.
+        settings=tuple((name, show_setting(one)) for name, one in params.items() if not hasattr(one, "get_params")),
         versions=_versions(imputer is not None),
         title=given.title or "Report on a table",
         command=given.command,
