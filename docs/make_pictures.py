@@ -17,7 +17,7 @@ PICTURES = Path(__file__).parent / "pictures"
 DPI = 110
 INK = "#333333"
 BLUE, ORANGE, GREEN, PURPLE, SKY = "#0072b2", "#d55e00", "#009e73", "#aa4499", "#56b4e9"
-"""After Okabe and Ito: told apart with any colour vision; line styles and labels tell them apart too."""
+"""After Okabe and Ito: distinct with any colour vision; line styles and labels differ too."""
 
 STANDARDIZED: dict[str, tuple[str, tuple[float, ...], str, Any]] = {
     "normal, mean 3": ("normal", (3.0, 1.0), PURPLE, (0, (1, 1))),

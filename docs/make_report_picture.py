@@ -1,4 +1,4 @@
-"""Photograph a report into `docs/pictures/report.png`, with Chromium: that of the demo, or the file that is named."""
+"""Take a screenshot of a report into `docs/pictures/report.png`, by Chromium: the demo's, or a named file."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from selenium.webdriver.chrome.service import Service
 
 PICTURE = Path(__file__).parent / "pictures" / "report.png"
 WIDTH, HEIGHT = 1280, 1600
-"""What of the report is on the picture: the summary and the table of columns."""
+"""Large enough for the summary and the table of columns."""
 FLAGS = ("--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking")
 
 

@@ -81,8 +81,8 @@ def ratios(records: Sequence[Record]) -> str:
                 found += [statistics.geometric_mean(both)] if both else []
             lines.append(f"| {dataset} | {model} | {' | '.join(cells)} |")
     less, more = sum(one < 0.99 for one in found), sum(one > 1.01 for one in found)
-    told = f"Of {len(found)}, {less} are lower by more than 1 %, {more} are higher by more than 1 %"
-    return "\n".join([*lines, "", f"{told}, {len(found) - less - more} are in between."])
+    text = f"Of {len(found)}, {less} are lower by more than 1 %, {more} are higher by more than 1 %"
+    return "\n".join([*lines, "", f"{text}, {len(found) - less - more} are in between."])
 
 
 def as_published(records: Sequence[Record]) -> str:
@@ -210,11 +210,11 @@ def _gained(some: Sequence[Record]) -> float:
 def _more_even(records: Sequence[Record], what: Mapping[str, Measure]) -> str:
     """Say where lip-gamma is more even than std-none."""
     pairs = list(_pairs(records))
-    told = []
+    counts = []
     for name, measure in what.items():
         more = sum(measure(lip) < measure(std) for _, _, std, lip in pairs)
-        told.append(f"{name}: {more} of {len(pairs)}")
-    return f"More even under lip-gamma than under std-none: {'; '.join(told)}."
+        counts.append(f"{name}: {more} of {len(pairs)}")
+    return f"More even under lip-gamma than under std-none: {'; '.join(counts)}."
 
 
 def balance(records: Sequence[Record]) -> str:

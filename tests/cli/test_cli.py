@@ -15,7 +15,7 @@ from evenly.evaluation import assessment
 
 @pytest.mark.more
 @pytest.mark.parametrize("epochs", [1, None])
-def test_the_demo_tells_who_is_overlooked_and_how_well_cells_are_imputed(epochs, tmp_path: Path, monkeypatch):
+def test_the_demo_shows_who_is_overlooked_and_how_well_cells_are_imputed(epochs, tmp_path: Path, monkeypatch):
     """Trained for an epoch, and as it is."""
 
     def fit_shortly(params, training, table, **asked):

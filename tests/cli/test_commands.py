@@ -123,7 +123,7 @@ def test_a_command_leaves_the_process_as_it_was(evenly, table, monkeypatch):
 
 
 @each_format("inspect")
-def test_inspect_tells_kinds_and_writes_a_schema(evenly, table, form, tmp_path):
+def test_inspect_shows_kinds_and_writes_a_schema(evenly, table, form, tmp_path):
     shown = succeeded(evenly("inspect", table(form), "-o", "schema.json"))
     assert "60 rows, 4 columns" in shown
     assert "identifier" in shown

@@ -249,7 +249,7 @@ def test_runs_above_the_axis_are_counted():
     drawn(figure)
 
 
-def test_a_baseline_far_from_all_boxes_is_told_instead_of_drawn():
+def test_a_baseline_far_from_all_boxes_is_written_instead_of_drawn():
     """Runs from 0.10 to 0.12, and a mean or mode at 0.2 or at 0.13."""
     records = [record(mask=i + 1, honest=[error] * 4) for i, error in enumerate([0.10, 0.11, 0.12])]
     (ax,) = figures.error_boxes(records).axes

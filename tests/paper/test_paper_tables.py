@@ -359,7 +359,7 @@ def test_agreement_counts_sound_finite_cells():
     assert len(agreement(COMPARED).sound) == 4
 
 
-def test_the_agreement_is_told():
+def test_the_agreement_is_listed():
     counts, apart, infinite, flawed = tabulate_agreement(COMPARED, [20])
     rows = {tuple(row[:2]): row[2:] for row in counts.rows}
     assert rows["all", ""] == ["2", "3", "67 %"]

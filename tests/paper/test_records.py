@@ -65,7 +65,7 @@ def test_without_jax_records_are_packed_shown_and_planned_with(tmp_path):
 # --- revisions ----------------------------------------------------------------------------------------------------
 
 
-def test_records_of_other_revisions_are_left_out_and_told(tmp_path, monkeypatch):
+def test_records_of_other_revisions_are_left_out_with_a_warning(tmp_path, monkeypatch):
     monkeypatch.setattr(records, "REVISION", 3)
     some = (record_of(1), record_of(2, revision=3), record_of(3, revision=2), record_of(4, revision=2, failed="x"))
     runs = write(tmp_path / "runs", *some)

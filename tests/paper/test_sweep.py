@@ -55,7 +55,7 @@ def perform(run, data):
     os.close(handle)
     time.sleep(float(os.environ.get("SWEEP_SLEEP", "0.05")))
     if run.method == os.environ.get("SWEEP_FAIL"):
-        raise ValueError("as it was told")
+        raise ValueError("as asked for")
     seconds = {"fit": 0.5 * run.epochs, "predict": 0.0}
     from evenly.paper.records import heading
     return {**heading(run), "seconds": seconds, "honest": [run.mask / 7], "mean_or_mode": [1.0]}
@@ -151,7 +151,7 @@ def kill(process: subprocess.Popen[str]) -> None:
     """Kill a process and all that it started, at once."""
     os.killpg(process.pid, signal.SIGKILL)
     process.communicate()
-    time.sleep(0.05)  # its workers are not our children: nobody tells when they are gone
+    time.sleep(0.05)  # its workers are not our children: nobody says when they are gone
 
 
 def contents(out: Path) -> dict[str, tuple[int, bytes]]:
@@ -284,8 +284,8 @@ def test_a_killed_worker_ends_the_sweep_in_words(tmp_path, cheap, monkeypatch):
 
 def _is_worker(folder: Path, group: int) -> bool:
     try:
-        told = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode()
-        return os.getpgid(int(folder.name)) == group and "popen_loky" in told
+        command = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+        return os.getpgid(int(folder.name)) == group and "popen_loky" in command
     except OSError:
         return False
 
@@ -304,7 +304,7 @@ def test_two_sweeps_share_the_runs(cheap, monkeypatch):
     assert len(cheap.begun()) == 56
 
 
-def test_runs_of_another_process_are_told_and_not_waited_for(cheap, monkeypatch):
+def test_runs_of_another_process_are_counted_and_not_waited_for(cheap, monkeypatch):
     options = ("--quick", "--model", "mixture", "--masks", "1-2", "--method", "std-none", "--method", "lip-none")
     one, two, three, four = plan(
         [QUICK], percents=[20], masks=[1, 2], models=["mixture"], methods=["std-none", "lip-none"], epochs_fraction=0.02
@@ -409,14 +409,14 @@ def test_a_failing_run_is_recorded_and_does_not_stop_the_others(cheap, monkeypat
     monkeypatch.setenv("SWEEP_FAIL", "iqr-none")
     options = ("--quick", "--model", "mixture", "--out", cheap.out)
     printed = command("run", *options).stdout
-    assert "mixture iqr-none: FAILED: ValueError: as it was told" in printed
+    assert "mixture iqr-none: FAILED: ValueError: as asked for" in printed
     assert "7/7" in printed
     failed = [one for one in read_records(cheap.out) if "failed" in one]
-    assert [one["failed"] for one in failed] == ["ValueError: as it was told"]
+    assert [one["failed"] for one in failed] == ["ValueError: as asked for"]
     assert failed[0]["versions"]["evenly"] == evenly.__version__
     # It would fail again, unless something else has changed.
     begun, kept = cheap.begun(), contents(cheap.out)
-    assert "as it was told; --retry-failed tries again" in command("run", *options).stdout
+    assert "as asked for; --retry-failed tries again" in command("run", *options).stdout
     command("run", *options, "--retry-failed", "--plan")
     assert cheap.begun() == begun
     assert contents(cheap.out) == kept
@@ -858,7 +858,7 @@ def test_a_dask_cluster_performs_every_run_once(cluster, cheap, tmp_path, monkey
         if i == 2:
             os.kill(next(iter(cluster.run(os.getpid).values())), signal.SIGKILL)
     assert sorted(run for run, _ in found) == more
-    # A record that was written, but not yet handed over, is not told of.
+    # A record that was written, but not yet handed over, is not reported.
     assert sum(record is not None for _, record in found) >= 24 - 2
     assert {Run(**one["run"]) for one in read_records("runs")} == {*runs, *more}
     assert written(cheap.out) == written(tmp_path / "alone")

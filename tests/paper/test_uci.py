@@ -215,11 +215,11 @@ def test_random_tables_end_at_the_target_and_come_back(
 ) -> None:
     table, kinds = drawn
     target = 10.0**log_target
-    settled = {"target": target, "kinds": kinds, "bound": bound, "random_state": 1}
+    settings = {"target": target, "kinds": kinds, "bound": bound, "random_state": 1}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", EvenlyWarning)  # constant columns and targets below a floor are allowed
-        scaler = LipschitzScaler("lip-gamma", **settled).fit(table)
-        polars = LipschitzScaler("lip-gamma", **settled).fit(pl.from_pandas(table))
+        scaler = LipschitzScaler("lip-gamma", **settings).fit(table)
+        polars = LipschitzScaler("lip-gamma", **settings).fit(pl.from_pandas(table))
     measure = "smoothness_after" if bound == "exact" else "bound_after"
     for column, features in rows_by_column(scaler).items():
         outcomes = {row["outcome"] for row in features}
@@ -240,7 +240,7 @@ def test_random_tables_end_at_the_target_and_come_back(
 
 @pytest.mark.more
 def test_most_kinds_are_inferred_as_a_person_declared_them(data_directory: Path) -> None:
-    """Whole numbers that are codes cannot all be told from counts: six columns in seven is what to expect."""
+    """Whole numbers that are codes cannot all be distinguished from counts: six columns in seven is what to expect."""
     agree = []
     for name in DATA_SETS:
         folder = data_directory / name

@@ -1,4 +1,4 @@
-"""The report's text: what it tells, what it leaves out, and that nothing of a table can be anything but text."""
+"""The report's text: what it says, what it leaves out, and that nothing of a table can be anything but text."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_the_sections_come_in_their_order(page):
 SECTIONS = ("summary", "columns", "diagnosis", "each", "comparison", "settings")
 
 
-def test_the_summary_tells_the_numbers_that_matter(people, page):
+def test_the_summary_has_the_numbers_that_matter(people, page):
     given, parts = people
     missing = int(given.isna().to_numpy().sum())
     assert f"{missing:,} cells of the table" in page.text
@@ -91,15 +91,15 @@ def test_the_summary_tells_the_numbers_that_matter(people, page):
 
 
 @pytest.mark.parametrize(
-    ("error", "told"),
+    ("error", "expected"),
     [(0.1, "class gives 0.400: 75 % less."), (0.4, "class gives 0.400, which is no worse."), (0.5, "no worse.")],
 )
-def test_the_summary_tells_how_much_less_the_error_is_or_that_the_mean_does_as_well(error, told):
+def test_the_summary_says_how_much_less_the_error_is_or_that_the_mean_does_as_well(error, expected):
     """The share of the error that is gone, not the one that is left."""
     given = make_table(50)[0][["age"]]
     (scored,) = make_trial({"age": "real"}).columns
     trial = replace(make_trial({}), columns=(replace(scored, error=error, baseline=0.4),))
-    assert told in Page(evenly.make_report(given, trial=trial)).text.replace("\u00a0", " ")
+    assert expected in Page(evenly.make_report(given, trial=trial)).text.replace("\u00a0", " ")
 
 
 def test_every_column_has_its_error_with_interval_beside_the_baseline(people, page):
@@ -107,10 +107,10 @@ def test_every_column_has_its_error_with_interval_beside_the_baseline(people, pa
         measure = one.measure[0].upper() + one.measure[1:]
         plain = "the mean" if one.covered is not None else "the most frequent class"
         low, high, baseline = (f"{value:#.3g}" for value in (one.low, one.high, one.baseline))
-        told = (
+        expected = (
             f"{measure} {one.error:#.3g} (90 % interval {low} to {high}) on 60 hidden cells; {plain} gives {baseline}"
         )
-        assert told in re.sub(r" +", " ", page.text)
+        assert expected in re.sub(r" +", " ", page.text)
 
 
 def test_what_was_not_given_is_left_out():
@@ -158,7 +158,7 @@ def test_nothing_of_a_table_becomes_an_element(people, page):
     given, same["filled"] = (frame.replace(cells).rename(columns=harmless) for frame in (given, parts["filled"]))
     other = Page(evenly.make_report(given, **same, title="harmless"))
     tags = [[tag for tag, _ in one.elements] for one in (page, other)]
-    # A name without a letter is told apart from the others, by an element of its own.
+    # A name without a letter has an element of its own.
     assert [tag if tag != "em" else "bdi" for tag in tags[0]] == tags[1]
     assert len(page.scripts) == 3
     assert not [a for _, a in page.elements if any(key.startswith("on") for key in a)]
