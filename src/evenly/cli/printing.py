@@ -1,7 +1,6 @@
 """Lines, tables, JSON and warnings on the terminal, and errors of writing files."""
 
 import json
-import math
 import sys
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
@@ -9,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from evenly._support import EvenlyWarning, TableError
+from evenly._support import EvenlyWarning, TableError, to_plain
 
 
 @contextmanager
@@ -31,17 +30,7 @@ def printed_warnings() -> Iterator[None]:
 
 def print_json(content: Any) -> None:
     """Print one line of JSON; NaN and infinity are null."""
-    print(json.dumps(_finite(content), ensure_ascii=False, allow_nan=False))
-
-
-def _finite(content: Any) -> Any:
-    if isinstance(content, dict):
-        return {str(key): _finite(value) for key, value in content.items()}
-    if isinstance(content, (list, tuple)):
-        return [_finite(value) for value in content]
-    if isinstance(content, float) and not math.isfinite(content):
-        return None
-    return content
+    print(json.dumps(to_plain(content), ensure_ascii=False, allow_nan=False))
 
 
 def show_table(

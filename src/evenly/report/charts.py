@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
 
 from evenly.report.content import ColumnContent, LearningCurve, ReportContent
-from evenly.report.formatting import count, known, number, percent, printable
+from evenly.report.formatting import count, known, number, percent
 
 MOST_ROWS = 40
 """Columns in a chart of all columns: the table of columns has the rest."""
@@ -67,7 +67,7 @@ def draw_distribution(column: ColumnContent) -> Chart | None:
     names: Sequence[str]
     if cells.classes:
         names = cells.classes
-        data: dict[str, Any] = {"type": "classes", "labels": list(map(printable, names))}
+        data: dict[str, Any] = {"type": "classes", "labels": names}
     else:
         data = {"type": "numbers", "edges": cells.edges}
         pairs = zip(cells.edges[:-1], cells.edges[1:], strict=True)
@@ -89,7 +89,7 @@ def draw_curves(column: ColumnContent) -> Chart | None:
     """Draw the learning curves of one column."""
     if not column.curves:
         return None
-    lines = [{"method": one.method, "epochs": one.epochs, "gain": list(map(known, one.gain))} for one in column.curves]
+    lines = [{"method": one.method, "epochs": one.epochs, "gain": one.gain} for one in column.curves]
     rows = [
         (
             one.method,
@@ -143,7 +143,7 @@ def _all_columns(
         return None
     data = {
         "type": kind,
-        "names": [printable(column.name) for column in chosen],
+        "names": [column.name for column in chosen],
         "series": [
             {"key": one.key or one.name, "name": one.name, "values": [one.value(c) for c in chosen]} for one in series
         ],
@@ -214,7 +214,7 @@ def draw_comparison(content: ReportContent) -> Chart:
     candidates = content.comparison
     data = {
         "type": "comparison",
-        "names": [printable(one.name) for one in candidates],
+        "names": [one.name for one in candidates],
         "errors": [known(one.error) for one in candidates],
         "baselines": [known(one.baseline) for one in candidates],
     }

@@ -11,7 +11,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from evenly._support import require, write_text
+from evenly._support import require, to_plain, write_text
 from evenly.report import formatting, sections
 from evenly.report.charts import ChartList
 from evenly.report.content import ReportInput, collect
@@ -94,7 +94,7 @@ def _render(given: ReportInput) -> str:
     page: str = template.render(
         content=content,
         sections=shown,
-        charts=drawn.data,
+        charts=to_plain(drawn.data, text=formatting.printable),
         script=script,
         # Scripts run by their hash alone: text of the table that became markup would still not run.
         script_hashes=(_hash(script), plotly_hash),
