@@ -22,9 +22,9 @@ from evenly.tables import (
     complete,
     encode,
     infer_column,
-    profile_column,
     open_table,
     pick,
+    profile_column,
     select,
 )
 
