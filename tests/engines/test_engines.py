@@ -129,7 +129,7 @@ def fitted(lazily: Callable[..., Any]) -> Callable[[str, str], LipschitzScaler]:
 
 
 def quiet(function: Callable[..., Any], *arguments: Any, **settings: Any) -> Any:
-    """Call a function that tells of columns it passes through."""
+    """Call a function without its warnings of columns that are passed through."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", EvenlyWarning)
         return function(*arguments, **settings)

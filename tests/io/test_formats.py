@@ -1,4 +1,4 @@
-"""Tables are read from and written to every format, whole; what is wrong with one is said in a sentence."""
+"""Tables are read from and written to every format, completely; an error says in a sentence what is wrong."""
 
 from __future__ import annotations
 
@@ -574,9 +574,9 @@ except TableError as error:
         assert process.stdout is not None
         process.stdout.readline()
         process.stdout.close()
-        said = process.stderr.read().decode()
-    assert said.startswith("got a closed pipe as standard output")
-    assert said.count("\n") == 1
+        message = process.stderr.read().decode()
+    assert message.startswith("got a closed pipe as standard output")
+    assert message.count("\n") == 1
 
 
 @pytest.mark.parametrize("unbuffered", ["", "1"])

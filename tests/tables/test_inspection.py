@@ -48,8 +48,8 @@ def test_polars_and_pandas_are_inspected_alike():
 
 @pytest.mark.parametrize("marker", [-9, -99, -999, -9999, 999, 9999, 99999])
 def test_a_code_far_from_the_other_values_is_named_with_its_remedy(marker):
-    said = warned([*AGES, *[marker] * 20])
-    assert said == (
+    found = warned([*AGES, *[marker] * 20])
+    assert found == (
         f"{marker} appears 20 times, apart from the other values (12 to 87): "
         f"if it means missing, give it as `missing=[{marker}]` (`--missing {marker}`)"
     )
@@ -99,9 +99,9 @@ def test_markers_that_the_schema_knows_are_only_counted():
 def test_texts_that_keep_a_column_from_being_numbers_are_named():
     cells = [f"{age / 7:.4f}" for age in AGES]
     assert "numbers, except for 'unknown' (3 cells)" in warned([*cells, *["unknown"] * 3])
-    said = warned([*cells, "<5", "not seen"])
-    assert "numbers, except for '<5', 'not seen' (2 cells)" in said
-    assert "give them as `missing=['<5', 'not seen']` (`--missing '<5' --missing 'not seen'`)" in said
+    found = warned([*cells, "<5", "not seen"])
+    assert "numbers, except for '<5', 'not seen' (2 cells)" in found
+    assert "give them as `missing=['<5', 'not seen']` (`--missing '<5' --missing 'not seen'`)" in found
     assert inspect_table(pl.DataFrame({"a": [*cells, "<5"]}), missing=["<5"])["a"].kind == "positive"
     assert "numbers, except" not in warned(["1", "2", "low", "high"] * 10)
 
@@ -148,9 +148,9 @@ def test_columns_that_are_no_variable_are_said_to_be_passed_through():
     ],
 )
 def test_a_column_without_information_is_named(cells, what):
-    said = inspect_table(pl.DataFrame({"a": cells, "b": range(len(cells))}))["a"].warnings
-    assert len(said) == 1
-    assert said[0].startswith(what)
+    found = inspect_table(pl.DataFrame({"a": cells, "b": range(len(cells))}))["a"].warnings
+    assert len(found) == 1
+    assert found[0].startswith(what)
 
 
 def test_infinities_are_counted_and_the_rest_is_inspected():

@@ -1,4 +1,4 @@
-"""Kinds are inferred as a person would, said in words, overridden by column, and saved as JSON."""
+"""Kinds are inferred as a person would, explained, overridden by column, and saved as JSON."""
 
 from __future__ import annotations
 

@@ -224,7 +224,7 @@ def _count_unpivoted(engine: Engine, frame: nw.LazyFrame[Any], limits: Mapping[s
 
 
 def arrow_settings(repeated: Iterable[str]) -> dict[str, Any]:
-    """Return how Arrow is to write: it would look for repeated cells in every column, which takes most of the time."""
+    """Return settings of Arrow's writer, which by default spends most of its time on searching repeated cells."""
     return {"compression": COMPRESSION, "use_dictionary": list(repeated)}
 
 

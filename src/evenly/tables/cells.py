@@ -82,19 +82,19 @@ def cells_among(cells: TableColumn, some: Sequence[Any]) -> npt.NDArray[np.bool_
     return np.isin(codes, [code for code, value in enumerate(distinct) if str(value) in texts])
 
 
-def encode_counts(column: Column, facts: ColumnProfile) -> dict[float, int] | None:
+def encode_counts(column: Column, profile: ColumnProfile) -> dict[float, int] | None:
     """Return the counts of a discrete column's values or codes, if its profile has them."""
-    if facts.distinct is None or facts.counts is None:
+    if profile.distinct is None or profile.counts is None:
         return None
-    codes: Sequence[float | None] = facts.distinct
+    codes: Sequence[float | None] = profile.distinct
     if column.has_classes:
         known = class_codes(column)
         codes = [
-            known.by_text.get(str(v), None if isinstance(v, str) else known.by_number.get(v)) for v in facts.distinct
+            known.by_text.get(str(v), None if isinstance(v, str) else known.by_number.get(v)) for v in profile.distinct
         ]
     if any(code is None for code in codes):
         return None
-    return {float(code): int(n) for code, n in zip(codes, facts.counts, strict=True) if code is not None}
+    return {float(code): int(n) for code, n in zip(codes, profile.counts, strict=True) if code is not None}
 
 
 def _encode_numbers(classes: ClassCodes, numbers: Floats) -> tuple[Floats, list[Any]]:
