@@ -14,7 +14,7 @@ from scipy import stats
 
 from evenly import Imputer, TableError, compare_imputers, try_imputer
 from evenly.cli import main
-from evenly.evaluation.trials import _interval, encode_table
+from evenly.evaluation.trials import _interval, encode_for
 from evenly.tables.frames import open_table
 
 SEEN = []
@@ -24,7 +24,7 @@ class Remembering(Imputer):
     """An imputer that remembers the tables it was fitted to."""
 
     def fit(self, X, y=None):
-        SEEN.append(X)
+        SEEN.append(pd.DataFrame({one.name: one.numbers for one in X.columns}))
         return super().fit(X, y)
 
 
@@ -150,7 +150,7 @@ def test_a_declared_likelihood_of_classes_changes_nothing():
 def test_the_papers_preset_is_tried_with_the_papers_treatment_of_zeros():
     table = pd.DataFrame({"x": [0.0, 1.5, 2.5, 0.5] * 5})
     for preset, clip in (("paper", 1e-30), (None, None)):
-        (column,), _ = encode_table(Imputer("mixture", preset=preset), table, open_table(table))
+        (column,), _ = encode_for(Imputer("mixture", preset=preset), open_table(table))
         assert column.clip == clip
 
 

@@ -93,6 +93,13 @@ def read(table: str, form: str | None) -> Any:
     return read_table(table, form=form)
 
 
+def read_opened(table: str, form: str | None) -> Any:
+    """Read the table that a command was given, and open it for all steps: each finds what those before it kept."""
+    from evenly.tables import open_table
+
+    return open_table(read(table, form), keep=True)
+
+
 def title_of(table: str) -> str:
     """Return what to call a table in its report."""
     return "Standard input" if table == "-" else Path(table).name

@@ -35,7 +35,7 @@ from evenly.scaling import (
     features_of,
     get_method,
 )
-from evenly.tables import Column, Floats, Schema, Table, Value, build_table, coded, open_table
+from evenly.tables import Column, Floats, Schema, Table, Value, coded, number_table, open_table
 
 __all__ = ["SCALINGS", "ColumnBalance", "Diagnosis", "ShortTraining", "diagnose"]
 
@@ -144,14 +144,14 @@ def diagnose(
     rate = LEARNING_RATE if learning_rate == "auto" else learning_rate
     if train:
         rate = _check_training(chosen, learning_rate, settings)
-    opened = open_table(table, estimator="diagnose")
+    opened = open_table(table, estimator="diagnose", keep=True)
     # Quartiles are statistics of this method only; the scales of the others follow from the same statistics.
     scaler = LipschitzScaler(
         "iqr-none", learning_rate=rate, kinds=kinds, likelihoods=likelihoods, schema=schema, missing=missing
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", EvenlyWarning)  # what is not modelled is part of the answer
-        columns = scaler.fit(table).columns_
+        columns = scaler.fit(opened).columns_
     balances, passed = _balance(columns, rate)
     trainings: tuple[ShortTraining, ...] = ()
     if train and balances:
@@ -286,10 +286,9 @@ def _hide(opened: Table, columns: Sequence[FittedColumn], names: set[str], share
         kept.append(coded(column))
         if fitted.family is not None and not is_registered(fitted.family):
             own[fitted.label] = fitted.family
-    visible = np.where(hidden, np.nan, truth)
-    data = {fitted.label: visible[:, j] for j, fitted in enumerate(columns)}
+    table = number_table([one.label for one in columns], opened.names, np.where(hidden, np.nan, truth))
     kinds: dict[Any, str] = {one.label: one.column.kind for one in columns if one.label in own}
-    return Coded(kept, build_table(data, opened.container), truth, hidden, kinds, own)
+    return Coded(kept, table, truth, hidden, kinds, own)
 
 
 def short_epochs(n_rows: int, batch_size: int) -> int:

@@ -6,7 +6,7 @@ import time
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,8 +16,18 @@ from sklearn.utils import check_random_state
 from evenly._support import EvenlyWarning, InterruptedWarning, TableError
 from evenly.imputation import Imputer
 from evenly.metrics import baseline_errors, column_errors, hold_out
-from evenly.scaling import LipschitzScaler
-from evenly.tables import Column, Floats, Schema, Table, build_table, coded, decode, open_table
+from evenly.tables import (
+    Column,
+    Floats,
+    Schema,
+    Table,
+    coded,
+    decode,
+    encode_columns,
+    make_rules,
+    number_table,
+    open_table,
+)
 
 Flags = npt.NDArray[np.bool_]
 
@@ -131,8 +141,8 @@ def compare_imputers(
     """
     if not 0.0 < share < 1.0:
         raise TableError(f"share = {share!r}", "expected a number between 0 and 1")
-    opened = open_table(table, estimator="Imputer")
-    columns, truth = encode_table(imputers[0], table, opened)
+    opened = open_table(table, estimator="Imputer", keep=True)
+    columns, truth = encode_for(imputers[0], opened)
     rng = np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # a column without a cell
@@ -142,12 +152,11 @@ def compare_imputers(
         raise TableError(
             f"{opened.n_rows} rows without a column of ten known cells that differ", "expected some to hide and score"
         )
-    shown = np.where(hidden, np.nan, truth)
-    numbers = build_table(dict(zip(opened.labels, shown.T.copy(), strict=True)), opened.container)
+    numbers = number_table(opened.labels, opened.names, np.where(hidden, np.nan, truth))
     preset = imputers[0].preset
     for imputer in imputers:
         if imputer.preset != preset:  # the paper's treatment of zeros is another
-            preset, columns = imputer.preset, encode_table(imputer, table, opened)[0]
+            preset, columns = imputer.preset, encode_for(imputer, opened)[0]
         schema = Schema(columns=[coded(column) for column in columns])
         begun = time.perf_counter()
         own = clone(imputer).set_params(schema=schema, kinds=None, missing=None)
@@ -156,7 +165,7 @@ def compare_imputers(
             warnings.simplefilter("default", InterruptedWarning)
             own.fit(numbers)
             predicted = _rounded(own.predict_cells(numbers), opened)
-            ends = [_values(end, opened) for end in own.interval(numbers, LEVEL)]
+            ends = own.interval_cells(numbers, LEVEL)
         yield Trial(
             tuple(_score(columns, truth, predicted, hidden, ends, opened)),
             share,
@@ -166,23 +175,11 @@ def compare_imputers(
         )
 
 
-def encode_table(imputer: Imputer, table: Any, opened: Table) -> tuple[list[Column], Floats]:
+def encode_for(imputer: Imputer, opened: Table) -> tuple[list[Column], Floats]:
     """Return what an imputer makes of a table: its columns, and values or codes, rows x columns."""
     settings = {name: getattr(imputer, name) for name in ("kinds", "likelihoods", "schema", "missing")}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", EvenlyWarning)
-        zeros: Literal["clip", "shift"] = "clip" if imputer.preset == "paper" else "shift"
-        fitted = LipschitzScaler("std-none", zeros=zeros, **settings).fit(table).columns_
-    nothing = np.full(opened.n_rows, np.nan)
-    values = [
-        one.encode(cells)[0] if one.features else nothing for one, cells in zip(fitted, opened.columns, strict=True)
-    ]
-    return [one.column for one in fitted], np.column_stack(values)
-
-
-def _values(table: Any, opened: Table) -> Floats:
-    """Return a table of values and codes as an array, in the order of the columns."""
-    return np.column_stack([column.numbers for column in open_table(table).columns]).reshape(opened.n_rows, -1)
+    rules = make_rules(opened, zeros="clip" if imputer.preset == "paper" else "shift", **settings)
+    return encode_columns(opened, rules)
 
 
 def _rounded(predicted: Floats, opened: Table) -> Floats:

@@ -63,6 +63,13 @@ class OpenedTable:
         """The rows with a cell to predict."""
         return np.flatnonzero(self.missing.any(1))
 
+    def with_values(self, filled: Sequence[Floats]) -> list[Floats]:
+        """Return every column's values or codes, with other ones in the cells that are to be filled."""
+        return [
+            np.where(one.missing, own, np.nan if one.values is None else one.values)
+            for one, own in zip(self.columns, filled, strict=True)
+        ]
+
     def holds_fractions(self) -> list[bool]:
         """Return, for each modelled column, whether its type holds more than whole numbers."""
         modelled = {one.spec.name for one in self.encoded.columns}

@@ -315,11 +315,20 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
         imputed classes, are the same in both. Under the paper's models the ends are those of draws, 1,000 at most:
         levels above 0.998 give the smallest and the largest of them.
         """
+        opened = self._open(X)
+        low, high = self._ends(opened, level)
+        return self._fill(opened, low), self._fill(opened, high)
+
+    def interval_cells(self, X: Any, level: float = 0.9) -> tuple[Floats, Floats]:
+        """Return the ends of `interval` as numbers or codes: rows x columns of fit, for scoring."""
+        opened = self._open(X)
+        low, high = (np.column_stack(opened.with_values(end)) for end in self._ends(opened, level))
+        return low, high
+
+    def _ends(self, opened: OpenedTable, level: float) -> list[list[Floats]]:
         if not (isinstance(level, numbers.Real) and 0.0 < float(level) < 1.0):
             raise TableError(f"level = {level!r}", "expected a number between 0 and 1")
-        opened = self._open(X)
-        low, high = self._predictor().interval(opened.encoded, opened.missing, float(level), self._choose)
-        return self._fill(opened, low), self._fill(opened, high)
+        return self._predictor().interval(opened.encoded, opened.missing, float(level), self._choose)
 
     def distribution(self, X: Any) -> dict[str, Predictive]:
         """Return the distribution of every cell of each modelled column, in the table's units.

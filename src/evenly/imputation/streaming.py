@@ -48,7 +48,7 @@ class Source(NamedTuple):
     """Where the rows of a fit come from: a table in memory, or files that are not read at once."""
 
     table: Any
-    """In memory, or a lazy frame."""
+    """An opened table, or a lazy frame."""
     n_rows: int
     cells: list[TableColumn]
     """The columns of a table in memory."""
@@ -69,8 +69,8 @@ def open_source(table: Any, estimator: str) -> Source:
         if files.large:
             return Source(files.scan(), files.n_rows, [], files)
         table = files.read()
-    opened = open_table(table, estimator=estimator)
-    return Source(table, opened.n_rows, opened.columns)
+    opened = open_table(table, estimator=estimator, keep=True)  # the scaler and the imputer both encode it
+    return Source(opened, opened.n_rows, opened.columns)
 
 
 def encode_piece(columns: Sequence[FittedColumn], frame: Any) -> list[Floats | None]:

@@ -62,7 +62,7 @@ class FittedColumn(MeasuredColumn):
     def encode(self, cells: TableColumn) -> tuple[Floats, list[Any]]:
         """Return the checked values or codes of cells, and the classes that fit did not see."""
         assert self.family is not None
-        values, unknown = encode(self.column, TableColumn(cells.name, cells.native))
+        values, unknown = encode(self.column, cells.fresh())
         check_values(self.column, values, self.family)
         return values, unknown
 

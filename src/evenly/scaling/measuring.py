@@ -133,7 +133,7 @@ class Measurer:
         self, by_engine: bool, column: Column, cells: TableColumn, profile: ColumnProfile | None
     ) -> tuple[Column, ColumnStatistics | Request]:
         """Take the statistics of one column, or say what to ask the engine for."""
-        cells = TableColumn(cells.name, cells.native)  # what it caches goes when it goes
+        cells = cells.fresh()
         if column.kind == "ignore":
             return column, ColumnStatistics(cells.n_observed, 0.0, 0.0)
         bounded = column.lower is not None or column.upper is not None
@@ -157,7 +157,7 @@ class Measurer:
 
 def _infer(rule: Rule, cells: TableColumn) -> tuple[Column, ColumnProfile | None]:
     """Decide what a column is; returns its profile too, without its numbers, if one was taken."""
-    fresh = TableColumn(cells.name, cells.native)  # what it caches goes when it goes
+    fresh = cells.fresh()
     column, profile = rule.infer(fresh, lambda: profile_column(fresh, rule.missing))
     return column, None if profile is None else replace(profile, numbers=None)
 

@@ -15,6 +15,7 @@ from evenly.tables.cells import (
 )
 from evenly.tables.codes import class_codes
 from evenly.tables.columns import BLOCK, Floats, Stored, TableColumn, as_column, blocks, dtype_storage
+from evenly.tables.encoded import encode_columns, number_table
 from evenly.tables.frames import Table, build_table, map_columns, open_table, refuse_duplicates, select
 from evenly.tables.inspection import inspect_table
 from evenly.tables.kinds import is_wordy, may_be_identifier
@@ -72,6 +73,7 @@ __all__ = [
     "decode",
     "dtype_storage",
     "encode",
+    "encode_columns",
     "encode_counts",
     "encode_growing",
     "fill_cells",
@@ -82,6 +84,7 @@ __all__ = [
     "make_rules",
     "map_columns",
     "may_be_identifier",
+    "number_table",
     "open_table",
     "pick",
     "profile_column",

@@ -21,6 +21,10 @@ def encode(column: Column, cells: TableColumn) -> tuple[Floats, list[Any]]:
 
     Returns the numbers and the classes that the column does not know (encoded as missing).
     """
+    return cells.remember(("codes", column.model_dump_json()), lambda: _encode(column, cells))
+
+
+def _encode(column: Column, cells: TableColumn) -> tuple[Floats, list[Any]]:
     classes = class_codes(column)
     if cells.storage == "boolean" and not classes.all_numbers:  # True is "True"
         texts = [None if np.isnan(v) else str(bool(v)) for v in cells.numbers]

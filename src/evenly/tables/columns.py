@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import decimal
-from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Hashable, Iterable
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeVar
 
 import narwhals as nw
 import numpy as np
@@ -15,6 +15,7 @@ import numpy.typing as npt
 from evenly.tables.patterns import NUMBER
 
 Floats = npt.NDArray[np.float64]
+Found = TypeVar("Found")
 Storage = Literal["boolean", "integer", "float", "text", "time", "other"]
 
 _TIMES = (nw.Date, nw.Datetime, nw.Duration, nw.Time)
@@ -40,6 +41,21 @@ class TableColumn:
     name: str
     native: Any
     """A Narwhals series, or a one-dimensional NumPy array."""
+    memo: dict[Any, Any] | None = field(default=None, kw_only=True, repr=False, compare=False)
+    """What was found in the cells, for whoever asks next; None if nothing is kept."""
+
+    def fresh(self) -> TableColumn:
+        """Return the column without the arrays that it caches, which go with the copy; its memo stays."""
+        return TableColumn(self.name, self.native, memo=self.memo)
+
+    def remember(self, key: Hashable, find: Callable[[], Found]) -> Found:
+        """Return what was found under a key before; else find it, and keep it if anything is kept."""
+        if self.memo is None:
+            return find()
+        if key not in self.memo:
+            self.memo[key] = find()
+        found: Found = self.memo[key]
+        return found
 
     @cached_property
     def storage(self) -> Storage:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import narwhals as nw
@@ -35,8 +35,8 @@ class Table:
         return [column.name for column in self.columns]
 
 
-def open_table(table: Any, *, estimator: str = "LipschitzScaler") -> Table:
-    """View a dataframe or an array as columns.
+def open_table(table: Any, *, estimator: str = "LipschitzScaler", keep: bool = False) -> Table:
+    """View a dataframe or an array as columns; an opened table passes through.
 
     Parameters
     ----------
@@ -44,6 +44,9 @@ def open_table(table: Any, *, estimator: str = "LipschitzScaler") -> Table:
         The table. Columns of an array are called `x0`, `x1`, ...
     estimator : str
         The name used in messages.
+    keep : bool
+        Whether profiles and codes of its columns are kept as long as the opened table is: for whoever uses it more than
+        once. They take as much memory as the table as numbers.
 
     Examples
     --------
@@ -53,6 +56,13 @@ def open_table(table: Any, *, estimator: str = "LipschitzScaler") -> Table:
     Traceback (most recent call last):
     ValueError: Expected 2D array, got 1D array instead: ...
     """
+    opened = table if isinstance(table, Table) else _open(table, estimator)
+    if not keep or all(one.memo is not None for one in opened.columns):
+        return opened
+    return replace(opened, columns=[replace(one, memo={}) for one in opened.columns])
+
+
+def _open(table: Any, estimator: str) -> Table:
     if table is None or isinstance(table, (str, bytes)) or (isinstance(table, Mapping) and not hasattr(table, "nnz")):
         raise TableError(f"a {type(table).__name__}", "expected a dataframe or a two-dimensional array")
     if hasattr(table, "iloc") and hasattr(table, "columns"):
@@ -67,7 +77,7 @@ def open_table(table: Any, *, estimator: str = "LipschitzScaler") -> Table:
     if type(table).__module__.startswith("pyarrow") and hasattr(table, "to_struct_array"):  # a record batch
         import pyarrow as pa
 
-        return open_table(pa.Table.from_batches([table]), estimator=estimator)
+        return _open(pa.Table.from_batches([table]), estimator)
     if isinstance(table, np.ma.MaskedArray):
         filling: Any = None if table.dtype == object else np.nan
         table = np.ma.filled(table if table.dtype == object else table.astype(np.float64), filling)

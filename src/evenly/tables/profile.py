@@ -96,6 +96,12 @@ class ColumnProfile:
 
 def profile_column(column: TableColumn, missing: Sequence[Value] = (), weights: Floats | None = None) -> ColumnProfile:
     """Profile a column, or its distinct cells with `weights` that say how often each occurs."""
+    if weights is None:
+        return column.remember(("profile", repr(tuple(missing))), lambda: _profile(column, missing, None))
+    return _profile(column, missing, weights)
+
+
+def _profile(column: TableColumn, missing: Sequence[Value], weights: Floats | None) -> ColumnProfile:
     declared = [number for number in map(read_number, missing) if number is not None]
     if column.storage in ("boolean", "integer", "float"):
         numbers = column.numbers

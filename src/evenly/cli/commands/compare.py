@@ -21,7 +21,7 @@ from evenly.cli.options import (
     Share,
     Source,
     auto,
-    read,
+    read_opened,
     settings_of,
     title_of,
 )
@@ -66,7 +66,7 @@ def compare(
     spoken = not (quiet or as_json)
     params = {"random_state": seed, "verbose": int(spoken), **settings}
     with printed_warnings():
-        opened = read(table, form)
+        opened = read_opened(table, form)
         imputers = make_imputers(model or [], method or [], epochs, params)
         trials = run_trials(imputers, opened, share, seed, spoken=spoken)
         write_errors(trials, out)

@@ -29,6 +29,7 @@ def demo(
 
     from evenly.data import load_heart
     from evenly.io import write_table
+    from evenly.tables import open_table
 
     check_place(out / "report.html")
     begun = time.perf_counter()
@@ -40,12 +41,13 @@ def demo(
         )
     with printed_warnings():
         # One network is enough for a demo; your own table gets the average of three if it has few rows.
-        found = fit_imputer({"random_state": seed}, {"n_networks": 1}, heart, balance=True)
-        full = found.imputer.transform(heart)
+        opened = open_table(heart, keep=True)
+        found = fit_imputer({"random_state": seed}, {"n_networks": 1}, opened, balance=True)
+        full = found.imputer.transform(opened)
         with writing(out, "folder"):
             write_table(full, out / "full.csv")
             found.imputer.schema_.save(out / "schema.json")
-        write_page(out / "report.html", heart, filled=full, title="Heart patients", seed=seed, **vars(found))
+        write_page(out / "report.html", opened, filled=full, title="Heart patients", seed=seed, **vars(found))
     if quiet:
         return
     show_diagnosis(found.diagnosis)

@@ -19,7 +19,7 @@ from evenly.cli.options import (
     Seed,
     Source,
     auto,
-    read,
+    read_opened,
     settings_of,
     title_of,
 )
@@ -58,7 +58,7 @@ def diagnose(
         require_later("jax", "models")
     settings = settings_of(schema, kind, missing)
     with printed_warnings():
-        opened = read(table, form)
+        opened = read_opened(table, form)
         found = run(
             opened,
             methods=tuple(method or ("std-none", "lip-gamma")),

@@ -25,7 +25,7 @@ from evenly.cli.options import (
     To,
     auto,
     choice,
-    read,
+    read_opened,
     settings_of,
     title_of,
 )
@@ -113,7 +113,7 @@ def impute(
     asked = {"share": share, "balance": report is not None, "on_trial": show_trial if spoken else None}
     with printed_warnings():
         saved = None if load is None else load_imputer(load)
-        opened = read(table, form) if files is None else read_sample(files, seed)
+        opened = read_opened(table, form) if files is None else read_sample(files, seed)
         check_cells(opened, settings if saved is None else {"schema": saved.imputer.schema_}, filled=files is None)
         params["verbose"] = int(not (quiet or as_json))
         found = saved or fit_imputer(params, {"epochs": auto(epochs)}, opened, files=files, **asked)
@@ -133,10 +133,11 @@ def find_dataset(table: str, form: str | None) -> str | None:
 
 
 def read_sample(files: str, seed: int) -> Any:
-    """Read a sample of the rows of Parquet files."""
+    """Read a sample of the rows of Parquet files, and open it for all steps."""
     from evenly.io import open_parquet
+    from evenly.tables import open_table
 
-    return open_parquet(files).sample(seed)
+    return open_table(open_parquet(files).sample(seed), keep=True)
 
 
 def load_imputer(path: str) -> Any:

@@ -22,7 +22,7 @@ from evenly.cli.options import (
     Share,
     Source,
     auto,
-    read,
+    read_opened,
     settings_of,
     title_of,
 )
@@ -58,7 +58,7 @@ def report(
     spoken = not (quiet or as_json)
     params = {"model": model, "method": method, "random_state": seed, "verbose": int(spoken), **settings}
     with printed_warnings():
-        opened = read(table, form)
+        opened = read_opened(table, form)
         check_cells(opened, settings, filled=False)
         on_trial = show_trial if spoken else None
         asked = {"share": share, "balance": True, "on_trial": on_trial}
