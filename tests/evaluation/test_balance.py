@@ -343,7 +343,7 @@ def test_a_trial_shows_all_but_the_hidden_cells():
     table = MIXED.assign(city=MIXED["city"].where(RNG.random(N) < 0.8), row_id=np.arange(N))
     columns = LipschitzScaler("iqr-none", **SETTINGS | {"kinds": {"row_id": "ignore"}}).fit(table).columns_
     trial = _hide(open_table(table), columns, set(MIXED.columns), 0.2, 3)
-    shown = trial.table["city"].to_numpy()
+    shown = trial.table.columns[list(table.columns).index("city")].numbers
     codes = table["city"].map({"Bonn": 0.0, "Jena": 1.0, "Kiel": 2.0, "Ulm": 3.0}).to_numpy()
     hidden = trial.hidden[:, list(table.columns).index("city")]
     assert not (hidden & table["city"].isna().to_numpy()).any()
@@ -527,7 +527,7 @@ def test_errors_are_those_of_an_imputer_that_never_saw_the_hidden_cells(trained,
     seed = int(np.random.RandomState(4).randint(2**31 - 1))
     short = Training(epochs=3, batch_size=128)
     imputer = Imputer("vae", "std-none", schema=Schema(columns=trial.columns), training=short)
-    full = imputer.set_params(random_state=seed).fit_transform(trial.table)
+    full = pd.DataFrame(imputer.set_params(random_state=seed).fit_transform(trial.table), columns=trial.table.names)
     one = trained.trainings[0]
     for j, name in enumerate(["height", "visits"]):
         x, away = SMALL[name].to_numpy(float), trial.hidden[:, j]

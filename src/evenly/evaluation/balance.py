@@ -1,6 +1,20 @@
-"""Who would be learned and who overlooked: the columns' smoothness and gradients, and a short real training.
+"""Which columns would be learned and which overlooked: smoothness, gradients, and a short real training.
 
-Without the training nothing but the scaler's rooms is used, so that no JAX is needed.
+Smoothness and gradient shares come from the columns' statistics alone. The share is by the expected size of one
+cell's gradient in the natural parameters of its scaled features, at the column's own fit: there the gradient is
+the sufficient statistics minus their mean, so that its mean square is the trace of the Fisher matrix, and the
+share is the root of that trace divided by the sum of these roots over columns. Discrete likelihoods cannot be
+scaled, so that a discrete column is the same under none, std, max and iqr; under `lip` it gets the Gamma trick, as
+in `lip-gamma`, and every column has the same smoothness (but where no scale reaches the target: `below_floor`).
+
+A column is overlooked if neither of two things holds after the short training: its log-likelihood is more than
+0.01 + 1 / n nats (of n observed cells) above that of a model that knows the column alone; or its error on the
+hidden cells is smaller than that of the mean or the mode by more than one standard error of the difference (with
+10 hidden cells or more). A column that no other column tells anything about is not overlooked, as long as the
+model describes its cells when it sees them; but for `masked`, which does not see them, and whose log-likelihood
+varies too much from epoch to epoch: there the error alone decides.
+
+Without the training no JAX is needed.
 """
 
 from __future__ import annotations
@@ -12,7 +26,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -74,19 +88,7 @@ def diagnose(
 ) -> Diagnosis:
     """Say how evenly the columns of a table would be learned, and whom a short real training overlooks.
 
-    Smoothness and gradient shares come from the columns' statistics alone. The share is by the expected size of one
-    cell's gradient in the natural parameters of its scaled features, at the column's own fit: there the gradient is
-    the sufficient statistics minus their mean, so that its mean square is the trace of the Fisher matrix, and the
-    share is the root of that trace divided by the sum of these roots over columns. Discrete likelihoods cannot be
-    scaled, so that a discrete column is the same under none, std, max and iqr; under `lip` it gets the Gamma trick, as
-    in `lip-gamma`, and every column has the same smoothness (but where no scale reaches the target: `below_floor`).
-
-    A column is overlooked if neither of two things holds after the short training: its log-likelihood is more than
-    0.01 + 1 / n nats (of n observed cells) above that of a model that knows the column alone; or its error on the
-    hidden cells is smaller than that of the mean or the mode by more than one standard error of the difference (with
-    10 hidden cells or more). A column that no other column tells anything about is not overlooked, as long as the
-    model describes its cells when it sees them; but for `masked`, which does not see them, and whose log-likelihood
-    varies too much from epoch to epoch: there the error alone decides.
+    What the numbers mean, and when a column counts as overlooked, is on the page about diagnosis.
 
     Parameters
     ----------
@@ -112,11 +114,6 @@ def diagnose(
     verbose : int
         Show a progress bar for each training.
 
-    Returns
-    -------
-    Diagnosis
-        The numbers by column and training, and a verdict.
-
     Examples
     --------
     >>> rng = np.random.default_rng(0)
@@ -126,39 +123,57 @@ def diagnose(
     {'x0': 0.029, 'x1': 0.971}
     >>> {one.column: round(one.smoothness["lip"]) for one in found.columns}
     {'x0': 500, 'x1': 500}
-
-    A table with nothing to model is no error:
-
-    >>> print(diagnose([[1.0], [1.0]], train=False))
-    Nothing can be learned: the table has no column to model.
-    <BLANKLINE>
-    Not modelled:
-      x0: constant: all observed cells are equal
     """
+    declared = {"kinds": kinds, "likelihoods": likelihoods, "schema": schema, "missing": missing}
     chosen = tuple(dict.fromkeys([methods] if isinstance(methods, str) else methods))
-    for method in chosen:
-        get_method(method)
-    if not (isinstance(share, numbers.Real) and 0.0 < share < 1.0):
-        raise TableError(f"share = {share!r}", "expected a number between 0 and 1")
-    settings: dict[str, Any] = {"model": model, "epochs": epochs, "verbose": verbose}
-    rate = LEARNING_RATE if learning_rate == "auto" else learning_rate
-    if train:
-        rate = _check_training(chosen, learning_rate, settings)
+    request = _Request(chosen, model, epochs, learning_rate, share, random_state, verbose)
+    return _diagnose(table, declared, request, train=train)
+
+
+class _Request(NamedTuple):
+    """Which short trainings are asked for."""
+
+    methods: tuple[str, ...]
+    model: str
+    epochs: Any
+    learning_rate: Any
+    share: Any
+    random_state: Any
+    verbose: int
+
+    def check(self, *, train: bool) -> float:
+        """Refuse settings before any long work; returns the learning rate."""
+        for method in self.methods:
+            get_method(method)
+        if not (isinstance(self.share, numbers.Real) and 0.0 < float(self.share) < 1.0):
+            raise TableError(f"share = {self.share!r}", "expected a number between 0 and 1")
+        if not train:
+            return LEARNING_RATE if self.learning_rate == "auto" else float(self.learning_rate)
+        require("jax", "models")
+        if self.model not in SPECS:
+            raise TableError(f"model = {self.model!r}", f"expected one of {', '.join(SPECS)}")
+        if not self.methods:
+            raise TableError("no methods", "expected one or more to train with", "or train=False")
+        training = Training(learning_rate=self.learning_rate, epochs=self.epochs)
+        training.check()
+        return training.rate_of(SPECS[self.model])
+
+
+def _diagnose(table: Any, declared: dict[str, Any], request: _Request, *, train: bool) -> Diagnosis:
+    rate = request.check(train=train)
     opened = open_table(table, estimator="diagnose", keep=True)
     # Quartiles are statistics of this method only; the scales of the others follow from the same statistics.
-    scaler = LipschitzScaler(
-        "iqr-none", learning_rate=rate, kinds=kinds, likelihoods=likelihoods, schema=schema, missing=missing
-    )
+    scaler = LipschitzScaler("iqr-none", learning_rate=rate, **declared)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", EvenlyWarning)  # what is not modelled is part of the answer
         columns = scaler.fit(opened).columns_
     balances, passed = _balance(columns, rate)
     trainings: tuple[ShortTraining, ...] = ()
     if train and balances:
-        seed = int(check_random_state(random_state).randint(2**31 - 1))
-        shown = _hide(opened, columns, {one.column for one in balances}, float(share), seed)
-        settings |= {"learning_rate": rate, "random_state": seed}
-        trainings = tuple(_train(shown, method, settings) for method in chosen)
+        seed = int(check_random_state(request.random_state).randint(2**31 - 1))
+        shown = _hide(opened, columns, {one.column for one in balances}, float(request.share), seed)
+        own = request._replace(learning_rate=rate, random_state=seed)
+        trainings = tuple(_train(shown, method, own) for method in request.methods)
     return Diagnosis(opened.n_rows, balances, trainings, passed, give_verdict(balances, trainings))
 
 
@@ -240,17 +255,6 @@ def _log_loudness(features: Sequence[Feature], fits: Sequence[FittedScale], log_
 # --- a short training ---------------------------------------------------------------------------------------------
 
 
-def _check_training(methods: Sequence[str], rate: Any, settings: Mapping[str, Any]) -> float:
-    """Refuse settings before any long work; returns the learning rate."""
-    require("jax", "models")
-    if settings["model"] not in SPECS:
-        raise TableError(f"model = {settings['model']!r}", f"expected one of {', '.join(SPECS)}")
-    if not methods:
-        raise TableError("no methods", "expected one or more to train with", "or train=False")
-    Training(learning_rate=rate, epochs=settings["epochs"]).check()
-    return SPECS[settings["model"]].learning_rate if rate == "auto" else float(rate)
-
-
 @dataclass(frozen=True)
 class Coded:
     """A table as numbers and codes with some of its cells hidden, and all that a training on it needs to know."""
@@ -302,22 +306,22 @@ def short_epochs(n_rows: int, batch_size: int) -> int:
     return max(LEAST_EPOCHS, round(STEPS / -(-n_rows // batch_size)))
 
 
-def _train(shown: Coded, method: str, settings: dict[str, Any]) -> ShortTraining:
+def _train(shown: Coded, method: str, request: _Request) -> ShortTraining:
     """Train on the visible cells, and score the hidden ones."""
     n_rows = len(shown.truth)
     size = BATCH if n_rows >= FEW_ROWS else SMALL_BATCH
-    epochs = short_epochs(n_rows, size) if settings["epochs"] == "auto" else settings["epochs"]
+    epochs = short_epochs(n_rows, size) if request.epochs == "auto" else request.epochs
     trace = GradientTrace(0)
     imputer = Imputer(
-        settings["model"],
+        request.model,
         method,
         schema=Schema(columns=shown.columns),
         kinds=shown.kinds,
         likelihoods=shown.likelihoods,
-        training=Training(epochs=epochs, batch_size=size, n_networks=1, learning_rate=settings["learning_rate"]),
+        training=Training(epochs=epochs, batch_size=size, n_networks=1, learning_rate=request.learning_rate),
         callbacks=[trace],
-        random_state=settings["random_state"],
-        verbose=settings["verbose"],
+        random_state=request.random_state,
+        verbose=request.verbose,
     )
     with _listening() as notes:
         predicted = imputer.fit(shown.table).predict_cells(shown.table)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -62,6 +62,20 @@ class OpenedTable:
     def rows(self) -> npt.NDArray[np.intp]:
         """The rows with a cell to predict."""
         return np.flatnonzero(self.missing.any(1))
+
+    def head(self, n: int) -> OpenedTable:
+        """Return the first rows."""
+        columns = [
+            replace(
+                one,
+                cells=as_column(one.cells.name, one.cells.native[:n]),
+                values=None if one.values is None else one.values[:n],
+                missing=one.missing[:n],
+            )
+            for one in self.columns
+        ]
+        table = replace(self.table, n_rows=n, native=self.table.native[:n])
+        return OpenedTable(table, columns, self.encoded.rows(slice(n)), self.missing[:n])
 
     def with_values(self, filled: Sequence[Floats]) -> list[Floats]:
         """Return every column's values or codes, with other ones in the cells that are to be filled."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -17,15 +17,15 @@ import numpy.typing as npt
 
 from evenly._support import EvenlyWarning, InterruptedWarning, require
 from evenly.imputation.calibration import Calibration
-from evenly.imputation.callbacks import Callback, Epoch, TrainingStart, trace_points, watching
+from evenly.imputation.callbacks import Callback, Epoch, TrainingStart, watching
 from evenly.imputation.columns import ColumnSpec, UnmodelledColumn, describe
 from evenly.imputation.encoding import EncodedTable
 from evenly.imputation.ensemble import Ensemble, LearningCurves, chunk_size, chunks
 from evenly.imputation.gaussian import fit_validated
 from evenly.imputation.neighbours import index_rows
 from evenly.imputation.predictive import Predictive
+from evenly.imputation.settings import FitSettings
 from evenly.imputation.streaming import BatchStream, Source
-from evenly.imputation.training import Training
 from evenly.imputation.validation import (
     ValidationCells,
     calibrate,
@@ -34,41 +34,15 @@ from evenly.imputation.validation import (
 )
 from evenly.likelihoods import UNIT_NORMAL
 from evenly.metrics import count_held, hold_out
-from evenly.models import Data, History, Info, Layout, Model, ModelSpec, Plan, Stream, Trace, Watchers
-from evenly.scaling import FittedColumn, LipschitzScaler, get_method
-from evenly.tables import Floats, pick
+from evenly.models import Data, History, Info, Layout, Model, Plan, Stream, Trace, Watchers
+from evenly.scaling import FittedColumn, LipschitzScaler
+from evenly.tables import Floats
 
 Flags = npt.NDArray[np.bool_]
 Rows = npt.NDArray[np.intp]
 
 MOST_COMPARED = 4_096
 """Rows with validation cells whose near-duplicates are searched."""
-
-
-@dataclass(frozen=True)
-class FitSettings:
-    """What a fit goes by, "auto" resolved as far as no table is needed."""
-
-    spec: ModelSpec
-    training: Training
-    method: str
-    likelihoods: Any
-    """Named for columns: these are not binned."""
-    paper: bool
-    seed: int
-    callbacks: Sequence[Callback] = ()
-
-    def plan(self, n_rows: int, table: EncodedTable, *, streamed: bool) -> Plan:
-        """Return how a network of a table is trained."""
-        balanced = self.spec.balanced and get_method(self.method).equalizes
-        size = self.training.batch_size_of(self.spec, n_rows)
-        return Plan(
-            self.training.rate_of(self.spec),
-            self.training.epochs_of(self.spec, n_rows, paper=self.paper, streamed=streamed),
-            min(size, n_rows) if streamed else size,
-            table.balancing_weights() if balanced else 1.0,
-            trace_points(self.callbacks),
-        )
 
 
 def fit_ensemble(source: Source, scaler: LipschitzScaler, settings: FitSettings) -> Ensemble:
@@ -107,7 +81,7 @@ def _describe(
         describe(
             one,
             own,
-            binned=settings.spec.bins_numbers and pick(settings.likelihoods, one.label, one.column.name) is None,
+            binned=settings.is_binned(one.label, one.column.name),
             method=settings.method,
         )
         for one, own in zip(columns, values, strict=True)

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import inspect
 import numbers
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from evenly._support import (
     EvenlyWarning,
-    ScaleWarning,
     TableError,
     check_input_names,
     output_container,
@@ -29,22 +26,20 @@ from evenly._support import (
 )
 from evenly._version import __version__
 from evenly.engines import open_lazy
-from evenly.imputation.callbacks import Callback, ProgressBar
+from evenly.imputation.callbacks import Callback
 from evenly.imputation.columns import BinnedColumn
 from evenly.imputation.ensemble import Ensemble
 from evenly.imputation.filling import OpenedTable, fill, open_for
-from evenly.imputation.fitting import FitSettings, fit_ensemble
+from evenly.imputation.fitting import fit_ensemble
 from evenly.imputation.predictive import Predictive
 from evenly.imputation.predictor import Predictor
-from evenly.imputation.streaming import Source, open_source
-from evenly.imputation.training import MOVED, Training, with_moved
+from evenly.imputation.settings import check, resolve
+from evenly.imputation.streaming import open_source
+from evenly.imputation.training import MOVED, Training, hide_moved, with_moved
 from evenly.io import open_parquet, write_parts
 from evenly.likelihoods import Likelihood
-from evenly.models import SPECS, ModelSpec
 from evenly.scaling import LipschitzScaler, left_out, plain_settings
 from evenly.tables import Floats, Schema, Value, select
-
-ESTIMATES = ("mean", "median", "mode")
 
 
 class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
@@ -171,52 +166,15 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
             A path may be a file, a pattern such as `data/*.parquet`, or a folder. A table of many rows is not read
             into memory then: `masked` and `vae` are trained on it piece by piece.
         """
-        settings = self._settings()
+        settings = resolve(self)
         source = open_source(X, type(self).__name__)
-        _check_source(source, settings.spec)
-        scaler = self._fit_scaler(source, settings)
+        settings.check_source(source)
+        scaler = settings.fit_scaler(source.table)
         return self._become(scaler, fit_ensemble(source, scaler, settings))
-
-    def _settings(self) -> FitSettings:
-        """Check the settings, and resolve what needs no table."""
-        self.check_settings()
-        spec, training = SPECS[self.model_name], self.training or Training()
-        return FitSettings(
-            spec,
-            training,
-            spec.method if self.method == "auto" else self.method,
-            self.likelihoods,
-            self.preset == "paper",
-            int(check_random_state(self.random_state).randint(2**31 - 1)),
-            [*(self.callbacks or ()), *([ProgressBar()] if self.verbose else [])],
-        )
 
     def check_settings(self) -> None:
         """Refuse settings that mean nothing, before any long work."""
-        choices = (("model", ("auto", *SPECS)), ("estimate", ESTIMATES), ("preset", (None, "paper")))
-        for name, known in choices:
-            if getattr(self, name) not in known:
-                raise TableError(f"{name} = {getattr(self, name)!r}", f"expected one of {', '.join(map(str, known))}")
-        (self.training or Training()).check()
-
-    def _fit_scaler(self, source: Source, settings: FitSettings) -> LipschitzScaler:
-        scaler = LipschitzScaler(
-            settings.method,
-            learning_rate=settings.training.rate_of(settings.spec),
-            target=settings.training.target,
-            kinds=self.kinds,
-            likelihoods=self.likelihoods,
-            bound="paper" if settings.paper else settings.training.bound,
-            schema=self.schema,
-            missing=self.missing,
-            zeros="clip" if settings.paper else "shift",
-            random_state=settings.seed,
-        )
-        with warnings.catch_warnings():
-            if settings.spec.bins_numbers and not self.likelihoods:
-                warnings.simplefilter("ignore", ScaleWarning)  # numbers are standardized, whatever their own scale
-            scaler.fit(source.table)
-        return scaler
+        check(self)
 
     @property
     def model_name(self) -> str:
@@ -244,10 +202,12 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
         columns that were not there in fit are left out, with a warning. Cells with a class that fit did
         not see are left as they are, with a warning, and the model does without them.
         """
-        opened, predictor = self._open(X), self._predictor()
+        return self._transform(self._open(X))
+
+    def _transform(self, opened: OpenedTable) -> Any:
         means = self.estimate == "mean" and self.preset != "paper"
         rounded = [not (means and fractions) for fractions in opened.holds_fractions()]
-        filled = predictor.choose(opened.encoded, opened.rows, opened.n_rows, [self._choose], rounded)
+        filled = self._predictor().choose(opened.encoded, opened.rows, opened.n_rows, [self._choose], rounded)
         return self._fill(opened, filled[0])
 
     def transform_file(self, source: str | Path, out: str | Path, *, form: str | None = None) -> None:
@@ -284,18 +244,20 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
         if extra:
             warnings.warn(left_out(extra), EvenlyWarning, stacklevel=2)
         names = [column.name for column in columns]
-        write_parts((self.transform(frame) for frame in files.batches(names, self._cut)), out, form=form)
+        write_parts(self._transform_batches(files.batches(names)), out, form=form)
 
-    def _cut(self, frame: Any) -> int:
-        """Say where to cut a table so that the chunks of rows to predict are those of the whole: rounding is the same.
-
-        Where so few cells are missing that there is no chunk, all rows may go.
-        """
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", EvenlyWarning)  # said when it is imputed
-            rows = self._open(frame).rows
-        whole = len(rows) // self.ensemble_.chunk_size * self.ensemble_.chunk_size
-        return int(rows[whole - 1]) + 1 if whole else len(frame)
+    def _transform_batches(self, frames: Iterator[Any]) -> Iterator[Any]:
+        """Fill Polars frames, cut so that chunks of rows to predict are those of the whole: rounding is the same."""
+        rest, size = None, self.ensemble_.chunk_size
+        for frame in frames:
+            whole = frame if rest is None else rest.vstack(frame)
+            opened = self._open(whole)
+            n = len(opened.rows) // size * size
+            at = int(opened.rows[n - 1]) + 1 if n else len(whole)  # without a chunk to predict, all rows may go
+            rest = whole[at:]
+            yield self._transform(opened.head(at))
+        if rest is not None and len(rest):
+            yield self.transform(rest)
 
     def sample(self, X: Any, n: int = 5) -> list[Any]:
         """Return n complete tables, for multiple imputation; see `evenly.pool`.
@@ -432,18 +394,4 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
             return cls(**settings)._become(scaler, Ensemble.from_saved(content, tensors, scaler.columns_))
 
 
-# What moved is not part of the signature that people and scikit-learn see.
-_signature = inspect.signature(Imputer.__init__)
-_shown = [one for one in _signature.parameters.values() if one.kind is not one.VAR_KEYWORD]
-setattr(Imputer.__init__, "__signature__", _signature.replace(parameters=_shown))  # noqa: B010  (mypy knows no such name)
-
-
-def _check_source(source: Source, spec: ModelSpec) -> None:
-    """Refuse a table in files for a model whose variables of rows do not fit into memory."""
-    if source.files is not None and spec.row_variables:
-        able = [repr(one.name) for one in SPECS.values() if one.trains and not one.row_variables]
-        raise TableError(
-            f"model = {spec.name!r} for {source.n_rows} rows of Parquet",
-            "it has variables of every row, which do not fit into memory",
-            f"choose {' or '.join(sorted(able))}, or read some of the rows",
-        )
+hide_moved(Imputer)

@@ -56,8 +56,8 @@ class Pooled:
 def pool(results: Iterable[Any], *, level: float = 0.95, n_rows: int | None = None, n_parameters: int = 1) -> Pooled:
     """Combine an analysis of each of several complete tables by Rubin's rules.
 
-    The tables (`Imputer.sample`) differ in their imputed cells only, so the spread of their estimates tells how unsure
-    an answer is because cells were missing; the standard errors tell how unsure it is because rows are few.
+    The tables (`Imputer.sample`) differ in their imputed cells only: the spread of their estimates is the uncertainty
+    from missing cells, the standard errors are that from few rows.
 
     Parameters
     ----------
@@ -72,21 +72,10 @@ def pool(results: Iterable[Any], *, level: float = 0.95, n_rows: int | None = No
         How many parameters the analysis estimates: 1 for a mean, 2 for the difference of two. It counts with
         `n_rows` only.
 
-    Returns
-    -------
-    Pooled
-        With `estimate`, `standard_error`, `low`, `high`, `degrees`, `missing_information` and `n`.
-
-    Warns
-    -----
-    EvenlyWarning
-        With one table, which cannot tell how unsure imputing makes.
-
     Notes
     -----
-    Rules from D. B. Rubin, *Multiple Imputation for Nonresponse in Surveys* (1987), chapter 3; degrees for small
-    samples from J. Barnard and D. B. Rubin, Biometrika 86 (1999). Estimates should be roughly normal: pool the
-    logarithm of a ratio, not the ratio.
+    Rubin, *Multiple Imputation for Nonresponse in Surveys* (1987), chapter 3; degrees for small samples: Barnard and
+    Rubin, Biometrika 86 (1999). Estimates should be roughly normal: pool the logarithm of a ratio, not the ratio.
 
     Examples
     --------
@@ -114,7 +103,13 @@ def pool(results: Iterable[Any], *, level: float = 0.95, n_rows: int | None = No
             EvenlyWarning,
             stacklevel=2,
         )
+    entries = _combine(estimates, errors, level, complete)
+    return Pooled(*(_as(like, one) for one in entries), n=n)
 
+
+def _combine(estimates: Floats, errors: Floats, level: float, complete: int | None) -> tuple[Floats, ...]:
+    """Return the entries of `Pooled`, by Rubin's rules."""
+    n = len(estimates)
     # Counted from the first estimate, equal ones differ by nothing; in units of the largest number no square overflows.
     shifts = estimates - estimates[0]
     largest = np.maximum(np.abs(shifts).max(0), errors.max(0))
@@ -125,14 +120,12 @@ def pool(results: Iterable[Any], *, level: float = 0.95, n_rows: int | None = No
     share = between / np.where(total > 0.0, total, 1.0)  # of the variance, from imputing
     estimate = estimates[0] + unit * np.mean(shifts / unit, 0)
     error = unit * np.sqrt(total)
-
     with np.errstate(divide="ignore", over="ignore"):  # a share of 0 has infinite degrees, and so has nearly 0
         rubin = (n - 1) * (1.0 / share) ** 2 if n > 1 else np.full_like(share, math.inf)
     degrees = rubin if complete is None else _small_sample(rubin, share, within, total, complete)
     missing = share + (1.0 - share) * 2.0 / (rubin + 3.0) if n > 1 else np.full_like(share, math.nan)
     half = error * _quantile(level, degrees)
-    entries = (estimate, error, estimate - half, estimate + half, degrees, missing)
-    return Pooled(*(_as(like, one) for one in entries), n=n)
+    return estimate, error, estimate - half, estimate + half, degrees, missing
 
 
 def _small_sample(rubin: Floats, share: Floats, within: Floats, total: Floats, complete: int) -> Floats:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import numbers
 import warnings
 from collections.abc import Mapping
@@ -134,3 +135,11 @@ def with_moved(training: Training | None, moved: Mapping[str, Any]) -> Training:
     if sizes:
         found.set_params(sizes={**(found.sizes or {}), **sizes})
     return found
+
+
+def hide_moved(estimator: type) -> None:
+    """Leave what moved out of the signature that people and scikit-learn see."""
+    init: Any = estimator.__init__  # type: ignore[misc]  # a class's own
+    signature = inspect.signature(init)
+    shown = [one for one in signature.parameters.values() if one.kind is not one.VAR_KEYWORD]
+    init.__signature__ = signature.replace(parameters=shown)

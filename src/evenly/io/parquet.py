@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from itertools import islice
@@ -89,24 +89,16 @@ class Parquet:
         for group in self.groups:
             yield from self._pieces_of(group, names)
 
-    def batches(self, names: Sequence[str], cut: Callable[[Any], int] = len) -> Iterator[Any]:
-        """Go through all rows in order, in larger frames.
-
-        Parameters
-        ----------
-        cut : function of a frame
-            How many of its first rows to return, at least one; the others come with the next frame.
-        """
+    def batches(self, names: Sequence[str]) -> Iterator[Any]:
+        """Go through all rows in order, in larger frames."""
         pl = require("polars", "tool")
         some, n = [], 0
         for piece in self.pieces(names):
             some.append(piece.frame)
             n += len(piece.frame)
             if n >= BATCH:
-                frame = pl.concat(some)
-                at = cut(frame)
-                yield frame[:at]
-                some, n = [frame[at:]], n - at
+                yield pl.concat(some)
+                some, n = [], 0
         if n:
             yield pl.concat(some)
 

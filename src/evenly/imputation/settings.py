@@ -1,0 +1,102 @@
+"""What a fit goes by: an imputer's settings, resolved as far as no table is needed."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sklearn.utils import check_random_state
+
+from evenly._support import ScaleWarning, TableError
+from evenly.imputation.callbacks import Callback, ProgressBar, trace_points
+from evenly.imputation.encoding import EncodedTable
+from evenly.imputation.streaming import Source
+from evenly.imputation.training import Training
+from evenly.models import SPECS, ModelSpec, Plan
+from evenly.scaling import LipschitzScaler, get_method
+from evenly.tables import pick
+
+ESTIMATES = ("mean", "median", "mode")
+
+
+@dataclass(frozen=True)
+class FitSettings:
+    """What a fit goes by, "auto" resolved as far as no table is needed."""
+
+    spec: ModelSpec
+    training: Training
+    method: str
+    declared: Mapping[str, Any]
+    """What is declared of columns: kinds, likelihoods, schema, missing."""
+    paper: bool
+    seed: int
+    callbacks: Sequence[Callback] = ()
+
+    def plan(self, n_rows: int, table: EncodedTable, *, streamed: bool) -> Plan:
+        """Return how a network of a table is trained."""
+        balanced = self.spec.balanced and get_method(self.method).equalizes
+        size = self.training.batch_size_of(self.spec, n_rows)
+        return Plan(
+            self.training.rate_of(self.spec),
+            self.training.epochs_of(self.spec, n_rows, paper=self.paper, streamed=streamed),
+            min(size, n_rows) if streamed else size,
+            table.balancing_weights() if balanced else 1.0,
+            trace_points(self.callbacks),
+        )
+
+    def is_binned(self, label: Any, name: str) -> bool:
+        """Whether a number of that column is explained by bins: not where a likelihood is named for it."""
+        return self.spec.bins_numbers and pick(self.declared["likelihoods"], label, name) is None
+
+    def check_source(self, source: Source) -> None:
+        """Refuse a table in files for a model whose variables of rows do not fit into memory."""
+        if source.files is not None and self.spec.row_variables:
+            able = sorted(repr(one.name) for one in SPECS.values() if one.trains and not one.row_variables)
+            raise TableError(
+                f"model = {self.spec.name!r} for {source.n_rows} rows of Parquet",
+                "it has variables of every row, which do not fit into memory",
+                f"choose {' or '.join(able)}, or read some of the rows",
+            )
+
+    def fit_scaler(self, table: Any) -> LipschitzScaler:
+        """Fit the scaler of a table."""
+        scaler = LipschitzScaler(
+            self.method,
+            learning_rate=self.training.rate_of(self.spec),
+            target=self.training.target,
+            bound="paper" if self.paper else self.training.bound,
+            zeros="clip" if self.paper else "shift",
+            random_state=self.seed,
+            **self.declared,
+        )
+        with warnings.catch_warnings():
+            if self.spec.bins_numbers and not self.declared["likelihoods"]:
+                warnings.simplefilter("ignore", ScaleWarning)  # numbers are standardized, whatever their own scale
+            return scaler.fit(table)
+
+
+def check(imputer: Any) -> None:
+    """Refuse an imputer's settings that mean nothing."""
+    choices = (("model", ("auto", *SPECS)), ("estimate", ESTIMATES), ("preset", (None, "paper")))
+    for name, known in choices:
+        given = getattr(imputer, name)
+        if given not in known:
+            raise TableError(f"{name} = {given!r}", f"expected one of {', '.join(map(str, known))}")
+    (imputer.training or Training()).check()
+
+
+def resolve(imputer: Any) -> FitSettings:
+    """Check an imputer's settings, and resolve what needs no table."""
+    check(imputer)
+    spec = SPECS[imputer.model_name]
+    return FitSettings(
+        spec,
+        imputer.training or Training(),
+        spec.method if imputer.method == "auto" else imputer.method,
+        {name: getattr(imputer, name) for name in ("kinds", "likelihoods", "schema", "missing")},
+        imputer.preset == "paper",
+        int(check_random_state(imputer.random_state).randint(2**31 - 1)),
+        [*(imputer.callbacks or ()), *([ProgressBar()] if imputer.verbose else [])],
+    )
