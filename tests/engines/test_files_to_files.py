@@ -181,7 +181,7 @@ def test_what_is_no_table_in_parquet_is_refused(data, tmp_path):
     refused(tmp_path / "csv", r"a\.csv.*expected Parquet, which declares")
     refused(tmp_path / "csv" / "a.csv", r"a\.csv.*expected Parquet, which declares")
     refused(tmp_path / "none.parquet", r"none\.parquet.*expected a whole Parquet file")
-    refused(data, "the engine 'excel', but expected one of polars, duckdb, dask, spark", engine="excel")
+    refused(data, "the engine 'excel', but expected one of dask, duckdb, polars, spark", engine="excel")
     refused(data, "which is not empty", out=data)
     refused(data, r"ends in \.parquet", out=tmp_path / "out.csv")
     refused(data, r"ends in \.parquet", out="-")

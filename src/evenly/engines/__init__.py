@@ -4,31 +4,15 @@ Queries return aggregates of a lazy frame, and scaled features go out as express
 only where an engine cannot do without; nothing here knows models.
 """
 
-# isort: off
-# Engines register themselves, in the order in which messages list them.
-from evenly.engines.polars import Polars
-from evenly.engines.duckdb import DuckDB
-from evenly.engines.dask import Dask
-from evenly.engines.spark import Spark
-from evenly.engines.ibis import Ibis
+import pkgutil
+from importlib import import_module
 
-# isort: on
 from evenly.engines.base import Engine, FileEngine, get_file_engine, open_lazy
 from evenly.engines.expressions import scale_lazily
 from evenly.engines.files import scale_files
 from evenly.engines.queries import measure_lazily
 
-__all__ = [
-    "Dask",
-    "DuckDB",
-    "Engine",
-    "FileEngine",
-    "Ibis",
-    "Polars",
-    "Spark",
-    "get_file_engine",
-    "measure_lazily",
-    "open_lazy",
-    "scale_files",
-    "scale_lazily",
-]
+for _module in pkgutil.iter_modules(__path__, f"{__name__}."):
+    import_module(_module.name)  # each engine registers itself
+
+__all__ = ["Engine", "FileEngine", "get_file_engine", "measure_lazily", "open_lazy", "scale_files", "scale_lazily"]

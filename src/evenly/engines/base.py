@@ -19,7 +19,7 @@ from evenly._support import TableError
 from evenly.tables import LazyColumn, LazyTable, dtype_storage, refuse_duplicates
 
 ENGINES: dict[str, type[Engine]] = {}
-"""The engines by name, in the order of their definition."""
+"""The engines by name."""
 COMPRESSION = "snappy"
 """Scaled features hardly get smaller: zstd takes three times as long for a twelfth of the size."""
 
@@ -136,7 +136,7 @@ def get_file_engine(name: str) -> FileEngine:
     --------
     >>> get_file_engine("excel")
     Traceback (most recent call last):
-    evenly.TableError: got the engine 'excel', but expected one of polars, duckdb, dask, spark.
+    evenly.TableError: got the engine 'excel', but expected one of dask, duckdb, polars, spark.
     """
     known = {one: engine for one, engine in ENGINES.items() if issubclass(engine, FileEngine)}
     if name not in known:

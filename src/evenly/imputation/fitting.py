@@ -12,10 +12,11 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
+import joblib
 import numpy as np
 import numpy.typing as npt
 
-from evenly._support import EvenlyWarning, InterruptedWarning, require
+from evenly._support import EvenlyWarning, InterruptedWarning
 from evenly.imputation.calibration import Calibration
 from evenly.imputation.callbacks import Callback, Epoch, TrainingStart, watching
 from evenly.imputation.columns import ColumnSpec, UnmodelledColumn, describe
@@ -174,7 +175,6 @@ def _train_all(
     stream: Streaming | None,
 ) -> list[_Network]:
     """Train the networks one after the other, unless `joblib.parallel_config` names a cluster or several jobs."""
-    joblib = require("joblib", "models")
     if n_networks > 1 and stream is None and joblib.effective_n_jobs(None) > 1:
         return list(joblib.Parallel()(joblib.delayed(_train)(job, i) for i in range(n_networks)))
     trained: list[_Network] = []

@@ -236,7 +236,8 @@ def run_sweep(
         Hand the runs to an existing cluster through joblib; `out` must be a folder that all its machines see. Dask: the
         current client's, or else the one at DASK_SCHEDULER_ADDRESS; its workers should have one thread each.
     """
-    joblib = require("joblib", "tool")
+    import joblib
+
     if jobs == 0:
         raise TableError("0 jobs", "expected 1 or more, or -1 for as many as there are cores")
     out = Path(out).absolute()  # workers may have another working directory
