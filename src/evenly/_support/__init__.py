@@ -23,11 +23,16 @@ from evenly._support.files import (
     write_tensors,
     write_text,
 )
+from evenly._support.labels import as_text, refuse_duplicates
 from evenly._support.optional import require, require_later
+from evenly._support.patterns import DATE, NUMBER, SPACED_NUMBER
 from evenly._support.plain import align, to_plain
 from evenly._support.sklearn_compat import check_input_names, output_container, table_tags
 
 __all__ = [
+    "DATE",
+    "NUMBER",
+    "SPACED_NUMBER",
     "EvenlyError",
     "EvenlyWarning",
     "InterruptedWarning",
@@ -35,11 +40,13 @@ __all__ = [
     "ScaleWarning",
     "TableError",
     "align",
+    "as_text",
     "check_input_names",
     "output_container",
     "read_json",
     "read_tensors",
     "readable",
+    "refuse_duplicates",
     "replacing",
     "replacing_folder",
     "require",

@@ -15,8 +15,8 @@ from typing import Any, ClassVar
 
 import narwhals as nw
 
-from evenly._support import TableError
-from evenly.tables import LazyColumn, LazyTable, dtype_storage, refuse_duplicates
+from evenly._support import TableError, refuse_duplicates
+from evenly.tables import LazyColumn, LazyTable, dtype_storage
 
 ENGINES: dict[str, type[Engine]] = {}
 """The engines by name."""

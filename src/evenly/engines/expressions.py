@@ -13,12 +13,12 @@ from typing import Any, Protocol
 import narwhals as nw
 import numpy as np
 
-from evenly._support import TableError
+from evenly._support import SPACED_NUMBER, TableError
 from evenly.engines.base import Engine, EngineTable
 from evenly.engines.profiling import present
 from evenly.likelihoods import Likelihood
 from evenly.scaling import OFFSET, Feature, FittedScale, check_key, finite, noise_steps, prepare
-from evenly.tables import SPACED_NUMBER, Column, LazyColumn, class_codes, read_number, select
+from evenly.tables import Column, LazyColumn, class_codes, read_number, select
 
 INF = float("inf")
 

@@ -13,15 +13,13 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 
-from evenly._support import TableError
+from evenly._support import DATE, SPACED_NUMBER, TableError
 from evenly.engines.base import EngineTable
 from evenly.likelihoods import Likelihood
 from evenly.scaling import finite
 from evenly.tables import (
-    DATE,
     MISSING_MARKERS,
     MOST_SPAN,
-    SPACED_NUMBER,
     Column,
     ColumnProfile,
     Floats,

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy import stats
 
 from evenly._support import EvenlyWarning, TableError
 
@@ -139,6 +138,8 @@ def _small_sample(rubin: Floats, share: Floats, within: Floats, total: Floats, c
 
 def _quantile(level: float, degrees: Floats) -> Floats:
     """Return how many standard errors an interval reaches to each side."""
+    from scipy import stats  # a fifth of a second, for whoever pools
+
     # For few degrees the tails beyond x hold x^-degrees, so x = (1 - level)^(-1/degrees).
     endless = degrees * LOG_WIDEST < -math.log1p(-level)
     known = stats.t.ppf(0.5 + 0.5 * level, np.where(endless, 1.0, degrees))

@@ -13,8 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from evenly._support import EvenlyWarning, TableError, require
-from evenly.tables import NUMBER
+from evenly._support import NUMBER, EvenlyWarning, TableError, require
 
 DELIMITERS = (",", ";", "\t", "|")
 HEAD = 1 << 16

@@ -13,10 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from evenly._support import TableError, require
+from evenly._support import TableError, refuse_duplicates, require
 from evenly.io.errors import as_parquet_error
 from evenly.io.sources import check_alike, count_rows, find_files, is_many, is_parquet, scan
-from evenly.tables import refuse_duplicates
 
 MOST_IN_MEMORY = 500_000
 """Tables of up to as many rows are read into memory: 400 MB for a hundred columns in double precision."""

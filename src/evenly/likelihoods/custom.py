@@ -6,8 +6,6 @@ from collections.abc import Callable
 from typing import Any, TypeVar, final
 
 import numpy as np
-from scipy.interpolate import CubicHermiteSpline
-from scipy.optimize import minimize_scalar
 
 from evenly._support import TableError, require
 from evenly.likelihoods.arrays import Array, namespace
@@ -178,6 +176,8 @@ class CustomLikelihood(FormulaLikelihood):
         below = np.cumsum(weights) - 0.5 * weights - np.gradient(weights) / 12.0
         kept = weights > 1e-13  # so that each step up is far above rounding
         below, y, slope = below[kept], y[kept], (y[1] - y[0]) / weights[kept]
+        from scipy.interpolate import CubicHermiteSpline  # a third of a second, for whoever defines a likelihood
+
         return self._place(CubicHermiteSpline(below, y, slope)(np.clip(levels, below[0], below[-1])))[0]
 
     def mean(self, natural: Array) -> Array:
@@ -188,6 +188,8 @@ class CustomLikelihood(FormulaLikelihood):
         return self.over_rows(natural, one)
 
     def mode(self, natural: Array) -> Array:
+        from scipy.optimize import minimize_scalar
+
         def one(row: Vector) -> float:
             y, weights = self._quadrature(row)
             x = self._place(y[weights > 0.0])[0]
@@ -254,6 +256,7 @@ class CustomCount(Unscaled, FormulaLikelihood):
         return self.over_rows(natural, one)
 
     def mode(self, natural: Array) -> Array:
+
         def one(row: Vector) -> float:
             k = self._masses(row)[0]
             return float(k[np.argmax(self.log_density(k, row))])

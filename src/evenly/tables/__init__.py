@@ -16,11 +16,10 @@ from evenly.tables.cells import (
 from evenly.tables.codes import class_codes
 from evenly.tables.columns import BLOCK, Floats, Stored, TableColumn, as_column, blocks, dtype_storage
 from evenly.tables.encoded import encode_columns, number_table
-from evenly.tables.frames import Table, build_table, map_columns, open_table, refuse_duplicates, select
+from evenly.tables.frames import Table, build_table, map_columns, open_table, select
 from evenly.tables.inspection import inspect_table
 from evenly.tables.kinds import is_wordy, may_be_identifier
 from evenly.tables.lazy import LazyColumn, LazyTable
-from evenly.tables.patterns import DATE, NUMBER, SPACED_NUMBER
 from evenly.tables.profile import (
     MISSING_MARKERS,
     MOST_SPAN,
@@ -40,11 +39,8 @@ from evenly.tables.schema import CLASS_KINDS, Column, Kind, Schema
 __all__ = [
     "BLOCK",
     "CLASS_KINDS",
-    "DATE",
     "MISSING_MARKERS",
     "MOST_SPAN",
-    "NUMBER",
-    "SPACED_NUMBER",
     "Column",
     "ColumnProfile",
     "Floats",
@@ -89,7 +85,6 @@ __all__ = [
     "pick",
     "profile_column",
     "read_number",
-    "refuse_duplicates",
     "refuse_infinite",
     "restore_column",
     "select",

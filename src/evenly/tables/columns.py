@@ -12,7 +12,7 @@ import narwhals as nw
 import numpy as np
 import numpy.typing as npt
 
-from evenly.tables.patterns import NUMBER
+from evenly._support import NUMBER
 
 Floats = npt.NDArray[np.float64]
 Found = TypeVar("Found")

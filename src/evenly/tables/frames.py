@@ -12,7 +12,7 @@ import narwhals as nw
 import numpy as np
 import numpy.typing as npt
 
-from evenly._support import TableError
+from evenly._support import TableError, as_text, refuse_duplicates
 from evenly.tables.columns import TableColumn
 
 
@@ -93,20 +93,7 @@ def _open(table: Any, estimator: str) -> Table:
 
 def _rename(frame: Any) -> nw.DataFrame[Any]:
     """Give a pandas frame text labels, which must not become duplicates."""
-    return nw.from_native(frame.set_axis([_text(label) for label in frame.columns], axis=1), eager_only=True)
-
-
-def _text(label: Any) -> str:
-    return label if isinstance(label, str) else str(label)
-
-
-def refuse_duplicates(labels: list[Any]) -> list[str]:
-    """Return names as texts; refuse duplicates."""
-    texts = [_text(label) for label in labels]
-    if len(set(texts)) < len(texts):
-        twice = next(text for j, text in enumerate(texts) if text in texts[:j])
-        raise TableError("the name more than once", "expected names to differ", "rename one", column=twice)
-    return texts
+    return nw.from_native(frame.set_axis([as_text(label) for label in frame.columns], axis=1), eager_only=True)
 
 
 def _open_frame(frame: nw.DataFrame[Any], native: Any) -> Table:

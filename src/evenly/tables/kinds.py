@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from evenly._support import TableError
+from evenly._support import DATE, TableError
 from evenly.tables.columns import TableColumn
-from evenly.tables.patterns import DATE
 from evenly.tables.profile import ColumnProfile, TextSummary, Value
 
 MOST_CLASSES = 100

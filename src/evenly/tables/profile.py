@@ -9,9 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from evenly._support import TableError
+from evenly._support import SPACED_NUMBER, TableError
 from evenly.tables.columns import Floats, TableColumn, blocks
-from evenly.tables.patterns import SPACED_NUMBER
 
 Value = bool | int | float | str
 
