@@ -176,14 +176,14 @@ FAULTS = [
         "imputation/fitting.py",
         "shown = data._replace(mask=without(data.mask, held))",
         "shown = data",
-        ("models/test_masked.py",),
+        ("imputation/test_fitting.py",),
     ),
     Fault(  # predictions of a number keep the scale that they were learned in
         "unit-lost",
         "imputation/columns/binned.py",
         "away = normal / (self.scale * self.std)",
         "away = normal / self.std",
-        ("models/test_masked.py", "imputation/test_imputer.py"),
+        ("imputation/test_columns.py", "imputation/test_validation.py"),
     ),
     Fault(  # what is drawn for a cell is written over observed ones
         "observed-overwritten",

@@ -8,6 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from evenly.likelihoods.continuous import UNIT_NORMAL
+from evenly.likelihoods.discrete import BERNOULLI
+from evenly.likelihoods.registry import get_likelihood
 from evenly.models.layout import Data, Layout
 
 
@@ -44,3 +47,18 @@ def counting_compilations(into: list[float]) -> Iterator[None]:
         yield
     finally:
         jax.monitoring.unregister_event_duration_listener(hear)
+
+
+LAYOUT = Layout((UNIT_NORMAL, get_likelihood("categorical", 4), BERNOULLI), (0, 0, 1), (0, 1), (0,))
+
+
+def two_columns(n: int = 400, seed: int = 0) -> Data:
+    """A number and a yes or no that goes with it."""
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=n)
+    yes = (x > 0.0).astype(float)
+    mask = np.ones((n, 3), bool)
+    mask[: n // 10, :2] = False
+    targets = np.column_stack([x, np.digitize(x, [-1.0, 0.0, 1.0]), yes]).astype(np.float32)
+    inputs = np.column_stack([x, (yes - yes.mean()) / yes.std()]).astype(np.float32)
+    return place(LAYOUT, np.where(mask[:, [0, 2]], inputs, 0.0), targets, mask)

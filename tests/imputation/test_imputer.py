@@ -999,3 +999,14 @@ def test_a_likelihood_of_ones_own_is_learned_saved_and_loaded_by_every_model(mod
     imputer.save(tmp_path / "own")
     again = Imputer.load(tmp_path / "own", likelihoods=[pareto])
     np.testing.assert_array_equal(again.transform(table), full)
+
+
+def test_masked_is_the_default_and_the_papers_model_that_of_its_preset():
+    assert Imputer().model_name == "masked"
+    assert Imputer(preset="paper").model_name == "vae"
+
+
+def test_one_row_and_a_column_of_one_value():
+    table = pd.DataFrame({"a": [1.0], "b": [2.0]})
+    with pytest.warns(EvenlyWarning):
+        assert make_imputer(epochs=1, random_state=0).fit_transform(table).equals(table)

@@ -75,3 +75,13 @@ def test_the_probability_to_be_hidden_grows_with_the_rank(share, low):
 def test_a_large_share_leaves_every_column_cells_to_learn_from():
     observed = np.ones((10, 2), bool)
     assert (~hold_out(observed, np.random.default_rng(0), share=0.99)).sum(0).tolist() == [2, 2]
+
+
+def test_a_share_of_every_columns_observed_cells_is_held_out():
+    observed = np.random.default_rng(0).random((5000, 3)) < 0.7
+    observed[:, 2] = False
+    observed[:5, 2] = True
+    held = hold_out(observed, np.random.default_rng(1))
+    assert not (held & ~observed).any()
+    np.testing.assert_allclose(held[:, :2].sum(0) / observed[:, :2].sum(0), 0.05, atol=1e-3)
+    assert held[:, 2].sum() == 0  # too few to give any away

@@ -27,6 +27,7 @@ from evenly.likelihoods.continuous import (
     LOG_NORMAL,
     NORMAL,
     RAYLEIGH,
+    UNIT_NORMAL,
 )
 from evenly.likelihoods.discrete import BERNOULLI, POISSON, Categorical
 from evenly.likelihoods.registry import LIKELIHOODS
@@ -602,3 +603,9 @@ def test_parameters_of_any_library_or_a_list_are_taken(library: str) -> None:
 def test_a_negative_radius_is_refused(radius: float) -> None:
     with pytest.raises(TableError, match="radius"):
         ball_smoothness(NORMAL, np.array([0.5, -0.25]), radius)
+
+
+def test_the_smoothness_of_a_unit_normal_never_changes():
+    assert [scaled_smoothness(UNIT_NORMAL, np.array([mean]), 1.0) for mean in (-1e3, 0.0, 5.0)] == [1.0] * 3
+    narrow, wide = (scaled_smoothness(NORMAL, NORMAL.to_natural(np.array([0.0, std])), 1.0) for std in (0.1, 10.0))
+    assert wide / narrow > 1e4  # whereas that of a normal goes with its spread
