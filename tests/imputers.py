@@ -6,8 +6,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pytest
 
 from evenly import Imputer, Training
+from evenly.models import MODELS, PAPERS
 
 SIZES = ("latent_size", "n_clusters", "hidden_size")
 TRAINING = ("epochs", "batch_size", "learning_rate", "n_networks", "masked_training", "n_draws", "target", "bound")
@@ -58,3 +60,40 @@ def holed_table(n_rows: int = 400) -> pd.DataFrame:
         }
     )
     return table.mask(rng.random(table.shape) < 0.2)
+
+
+def mixed_table(n: int = 80, seed: int = 0) -> pd.DataFrame:
+    """Columns that go together, of every kind; a fifth of the cells of each is missing."""
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=n)
+    table = pd.DataFrame(
+        {
+            "real": 3.0 + 2.0 * x,
+            "positive": np.exp(0.5 * x + 0.3 * rng.normal(size=n)),
+            "count": pd.array(rng.poisson(np.exp(1.0 + 0.5 * x)), dtype="Int64"),
+            "binary": pd.array(x + 0.3 * rng.normal(size=n) > 0.0, dtype="boolean"),
+            "class": np.array(["a", "b", "c"])[np.digitize(x, [-0.5, 0.5])],
+            "grade": pd.Categorical.from_codes(np.digitize(x, [-0.5, 0.5]), ["lo", "mid", "hi"], ordered=True),
+        }
+    )
+    return table.mask(rng.random(table.shape) < 0.2)
+
+
+def quick(**settings: object) -> Imputer:
+    """The imputer that compiles fastest: what it says without training will do where types and bounds are tested."""
+    given = {"model": "vae", "method": "std-none", "epochs": 0, "hidden_size": 4, "random_state": 0}
+    return make_imputer(**given | settings)
+
+
+def numbers_table(n: int = 30) -> pd.DataFrame:
+    x = np.random.default_rng(1).normal(size=n)
+    table = pd.DataFrame({"a": x, "b": 2.0 * x + np.random.default_rng(2).normal(size=n)})
+    table.loc[:3, "a"] = np.nan
+    table.loc[2:6, "b"] = np.nan
+    return table
+
+
+SMALL = {"epochs": 2, "hidden_size": 8, "random_state": 0}
+TABLE = mixed_table()
+EACH = [pytest.param(name, marks=[pytest.mark.more] if name in PAPERS else []) for name in MODELS]
+"""Every model; each of the paper's takes its time to compile."""

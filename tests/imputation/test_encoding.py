@@ -3,12 +3,31 @@
 from __future__ import annotations
 
 import numpy as np
-from imputers import hide, linked_table
+import pytest
+from imputers import TABLE, hide, linked_table
 
 from evenly.imputation.columns import describe
 from evenly.imputation.encoding import EncodedColumn, EncodedTable, lay_out
+from evenly.scaling.methods import METHODS
 from evenly.scaling.scaler import LipschitzScaler
 from evenly.tables.frames import open_table
+
+
+def test_an_encoder_sees_the_same_under_every_method():
+    found = []
+    for method in METHODS:
+        columns = LipschitzScaler(method, random_state=0).fit(TABLE).columns_
+        values = [one.encode(cells)[0] for one, cells in zip(columns, open_table(TABLE).columns, strict=True)]
+        specs = [describe(one, own) for one, own in zip(columns, values, strict=True)]
+        found.append(EncodedTable(tuple(map(EncodedColumn, specs, values)), lay_out(specs)).data(seed=0).inputs)
+    assert len({inputs.tobytes() for inputs in found}) == 1
+    inputs = found[0]
+    assert inputs.shape == (len(TABLE), 1 + 1 + 1 + 1 + 3 + 3)
+    for j, name in enumerate([*list(TABLE)[:4], *["class"] * 3, *["grade"] * 3]):
+        seen = TABLE[name].notna().to_numpy()
+        assert (inputs[~seen, j] == 0.0).all()
+        assert inputs[seen, j].mean() == pytest.approx(0.0, abs=1e-6)
+        assert inputs[seen, j].std() == pytest.approx(1.0, abs=1e-6)
 
 
 def test_weighted_columns_are_equally_smooth():

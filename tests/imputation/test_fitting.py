@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import threading
+
 import jax
 import numpy as np
 import pandas as pd
 import pytest
-from imputers import MASKED_VAE, hide, linked_table, make_imputer
+from imputers import MASKED_VAE, hide, linked_table, make_imputer, numbers_table, quick
 from model_data import LAYOUT, two_columns
+from scipy import stats
 
-from evenly import EvenlyWarning
+from evenly import EvenlyWarning, imputation_error
 from evenly.imputation.fitting import validation_score
 from evenly.metrics import hold_out
-from evenly.models import Plan, Watchers, bbvi, fitting
+from evenly.models import Plan, Watchers, bbvi, fitting, loop
 from evenly.models.layout import Data
 from evenly.models.masked import Masked
 
@@ -92,3 +97,79 @@ def test_it_stops_where_held_out_cells_say_so() -> None:
         settings = MASKED_VAE | {"masked_training": masked, "hidden_size": 64, "learning_rate": 1e-2}
         imputer = make_imputer(epochs=300, **settings).fit(noise)
         assert (len(imputer.history_["elbo"]) < 300) == stops
+
+
+@pytest.mark.more
+def test_strong_dependences_are_learned():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=400)
+    truth = pd.DataFrame({"x": x, "y": 3.0 * x + 0.1 * rng.normal(size=400), "side": np.where(x > 0, "right", "left")})
+    hidden = np.zeros(truth.shape, bool)
+    hidden[np.arange(400), rng.integers(0, 3, 400)] = rng.random(400) < 0.6
+    imputer = make_imputer(epochs=400, hidden_size=32, batch_size=100, random_state=0)
+    errors = imputation_error(truth, imputer.fit_transform(truth.mask(hidden)), hidden)
+    assert errors["scored"].min() > 50
+    assert errors["normalized"].max() < 0.3
+    assert imputer.history_["elbo"][-1] > imputer.history_["elbo"][0]
+    gains = {name: curve[-1] - imputer.baseline_[name] for name, curve in imputer.history_["log_likelihood"].items()}
+    assert gains["x"] > 0.5
+    assert gains["y"] > 0.5
+
+
+def test_a_unit_changes_nothing_but_the_unit():
+    """Scaled by 1/std, x and 1000 x are the same feature: the density of 1000 x is 1/1000 of that of x."""
+    tables = (numbers_table(), numbers_table().assign(b=lambda table: 1000.0 * table["b"]))
+    imputers = [quick(epochs=5).fit(one) for one in tables]
+    curves = [one.history_["log_likelihood"] for one in imputers]
+    np.testing.assert_allclose(curves[1]["b"], curves[0]["b"] - np.log(1000.0), atol=1e-4)
+    np.testing.assert_allclose(curves[1]["a"], curves[0]["a"], atol=1e-4)
+    assert imputers[1].baseline_["b"] == pytest.approx(imputers[0].baseline_["b"] - np.log(1000.0), abs=1e-4)
+    full = [one.transform(given) for one, given in zip(imputers, tables, strict=True)]
+    np.testing.assert_allclose(full[1]["b"], 1000.0 * full[0]["b"], rtol=1e-3, atol=1e-2)
+    np.testing.assert_allclose(full[1]["a"], full[0]["a"], rtol=1e-3, atol=1e-5)
+
+
+def test_the_baseline_is_the_log_likelihood_of_each_column_alone():
+    table = numbers_table()
+    baseline = quick(epochs=0).fit(table).baseline_
+    for name in table:
+        seen = table[name].dropna()
+        assert baseline[name] == pytest.approx(stats.norm(seen.mean(), seen.std(ddof=0)).logpdf(seen).mean(), rel=1e-5)
+
+
+def test_auto_epochs_are_what_is_trained(monkeypatch):
+    seen = []
+
+    def fit_model(model, layout, data, seed, plan, *rest):
+        seen.append(plan.epochs)
+        raise KeyError
+
+    monkeypatch.setattr("evenly.models.fitting.fit_model", fit_model)
+    for settings in ({}, {"preset": "paper"}, {"epochs": 7}, {"preset": "paper", "epochs": 1}):
+        with pytest.raises(KeyError):
+            make_imputer("mixture", **settings).fit(numbers_table())
+    assert seen == [1000, 3000, 7, 1]
+
+
+def test_an_interrupt_keeps_a_usable_imputer(monkeypatch):
+    # A process started in the background of a shell ignores interrupts.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    run, calls = loop.compiled_epoch, []
+
+    def interrupted(*arguments):
+        calls.append(arguments)
+        if len(calls) == 4:
+            timer = threading.Timer(0.0, os.kill, (os.getpid(), signal.SIGINT))
+            timer.start()
+            timer.join()
+        return run(*arguments)
+
+    monkeypatch.setattr(loop, "compiled_epoch", interrupted)
+    table = numbers_table()
+    try:
+        with pytest.warns(EvenlyWarning, match="interrupted"):
+            imputer = quick(epochs=100_000, n_networks=2).fit(table)  # the second one is not begun
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert 3 <= len(imputer.history_["elbo"]) <= 10
+    assert not imputer.transform(table).isna().any(axis=None)
