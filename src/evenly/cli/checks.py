@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from evenly._support import TableError
+from evenly._support import TableError, require_later
 from evenly.cli.options import choice
 
 
@@ -30,11 +30,19 @@ def check_place(*places: Path | str | None) -> None:
 
 def check_models(names: Iterable[str], methods: Iterable[str]) -> None:
     """Refuse unknown models and methods; JAX is not imported for it."""
-    from evenly.models import MODELS
+    from evenly.models import SPECS
     from evenly.scaling import METHODS
 
-    choice(list(names), ("auto", *MODELS), "model")
+    choice(list(names), ("auto", *SPECS), "model")
     choice(list(methods), ("auto", *METHODS), "method")
+
+
+def check_packages(models: Iterable[str]) -> None:
+    """Refuse models whose packages are absent."""
+    from evenly.models import SPECS
+
+    if any(one == "auto" or SPECS[one].needs_jax for one in models):
+        require_later("jax", "models")
 
 
 def check_share(share: float) -> None:

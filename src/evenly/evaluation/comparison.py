@@ -31,7 +31,8 @@ def candidates(models: Sequence[str] = (), methods: Sequence[str] = ()) -> list[
     """
     if methods:
         return [(model, method) for model in models or dict(CANDIDATES) for method in methods]
-    return [pair for pair in CANDIDATES if not models or pair[0] in models] or [(model, "auto") for model in models]
+    usual = [pair for pair in CANDIDATES if not models or pair[0] in models]
+    return usual + [(model, "auto") for model in models if model not in dict(CANDIDATES)]
 
 
 def errors_by_column(trials: Sequence[Trial]) -> dict[str, list[Any]]:

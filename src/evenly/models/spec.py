@@ -37,6 +37,8 @@ class ModelSpec:
     """How long to train, by the number of rows."""
     from_paper: bool = False
     """Whether the paper tests it."""
+    needs_jax: bool = True
+    """Whether it needs the packages of the extra `models`."""
     trains: bool = True
     """Whether it is trained by steps; otherwise there is nothing to wait for, to validate, or to average."""
     reads_inputs: bool = False
@@ -84,7 +86,7 @@ SPECS: dict[str, ModelSpec] = {
             calibrated=True,
             balanced=True,
         ),
-        ModelSpec("marginal", method="lip-none", trains=False, bins_numbers=True, cell_by_cell=True),
+        ModelSpec("marginal", method="lip-none", needs_jax=False, trains=False, bins_numbers=True, cell_by_cell=True),
     )
 }
 """The models by name: the paper's three, one that learns to predict cells from the others, and the baseline."""

@@ -5,9 +5,9 @@ from typing import Annotated, Any
 
 import typer
 
-from evenly._support import EvenlyWarning, TableError, require, require_later
+from evenly._support import EvenlyWarning, TableError, require
 from evenly.cli.app import app
-from evenly.cli.checks import check_models, check_out, check_place, check_share
+from evenly.cli.checks import check_models, check_out, check_packages, check_place, check_share
 from evenly.cli.options import (
     AsJson,
     Epochs,
@@ -54,9 +54,8 @@ def compare(
 
     Example: evenly compare survey.csv --model masked --model vae --method lip-none --method std-none
     """
-    if model != ["marginal"]:
-        require_later("jax", "models")
     check_models(model or [], method or [])
+    check_packages(model or ["auto"])
     check_share(share)
     if not share:
         raise TableError("--share 0", "expected cells to compare on")

@@ -5,9 +5,9 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from evenly._support import TableError, require_later
+from evenly._support import TableError
 from evenly.cli.app import app
-from evenly.cli.checks import check_cells, check_load, check_models, check_out, check_place, check_share
+from evenly.cli.checks import check_cells, check_load, check_models, check_out, check_packages, check_place, check_share
 from evenly.cli.options import (
     AsJson,
     Epochs,
@@ -97,9 +97,8 @@ def impute(
 
     Example: evenly impute survey.csv -o full.csv --report report.html
     """
-    if model != "marginal":
-        require_later("jax", "models")
     check_models([model], [method])
+    check_packages([model])
     choice([estimate], ("mean", "median", "mode"), "estimate")
     check_share(share)
     files = find_dataset(table, form)
