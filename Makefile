@@ -40,6 +40,7 @@ bench-peers: $(VENV)/test.stamp
 
 docs: $(VENV)/test.stamp
 	$(BIN)/python docs/make_pictures.py
+	$(BIN)/python docs/make_design_picture.py
 	$(BIN)/python docs/make_results.py
 	$(BIN)/python docs/make_peers.py
 	$(BIN)/python docs/make_engines.py
