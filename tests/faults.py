@@ -61,10 +61,10 @@ FAULTS = [
     ),
     Fault(  # a row is lost where one batch ends and the next begins
         "row-between-batches",
-        "io/parquet.py",
-        "some, n = [frame[at:]], n - at",
-        "some, n = [frame[at + 1 :]], n - at",
-        ("io/test_parquet.py",),
+        "imputation/imputer.py",
+        "            rest = whole[at:]",
+        "            rest = whole[at + 1 :]",
+        ("imputation/test_streaming.py",),
     ),
     Fault(  # codes in the order of the numbers, not in that of the declared classes
         "class-order",
