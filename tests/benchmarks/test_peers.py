@@ -30,7 +30,9 @@ def load_script(path: str):
     return script
 
 
+sys.path.append(str(ROOT / "benchmarks"))
 peers = load_script("benchmarks/peers.py")
+imputers = sys.modules["peer_imputers"]
 
 
 @pytest.fixture(scope="module")
@@ -77,10 +79,10 @@ def hide_some(data: DataSet, mechanism: str = "mcar"):
     return columns, truth, np.where(hidden, np.nan, truth), hidden
 
 
-@pytest.mark.parametrize("of_numbers", [{}, peers.LIKE_R], ids=["scikit-learn", "R"])
+@pytest.mark.parametrize("of_numbers", [{}, imputers.LIKE_R], ids=["scikit-learn", "R"])
 def test_missforest_fills_every_cell_and_beats_the_mean_where_columns_depend(data, of_numbers):
     columns, truth, visible, hidden = hide_some(data)
-    full = peers.missforest(columns, visible.copy(), n_trees=5, most=2, of_numbers=of_numbers).values
+    full = imputers.missforest(columns, visible.copy(), n_trees=5, most=2, of_numbers=of_numbers).values
     assert (full[~np.isnan(visible)] == visible[~np.isnan(visible)]).all()
     assert np.isfinite(full).all()
     errors, simple = column_errors(columns, truth, full, hidden), baseline_errors(columns, truth, hidden)
@@ -96,26 +98,26 @@ def test_missforest_stops_when_neither_numbers_nor_classes_come_closer(monkeypat
         tables.append(after.copy())
         return next(said)
 
-    monkeypatch.setattr(peers, "how_far", moved)
+    monkeypatch.setattr(imputers, "how_far", moved)
     said = iter(np.array([[3.0, 3.0], [4.0, 2.0], [4.0, 3.0], [0.0, 0.0]]))
-    full = peers.missforest(columns, visible.copy(), n_trees=1, most=10).values
+    full = imputers.missforest(columns, visible.copy(), n_trees=1, most=10).values
     assert len(tables) == 3
     assert (full == tables[1]).all()
     said = iter(np.array([[3.0, 3.0], [4.0, 4.0]]))
-    assert (peers.missforest(columns, visible.copy(), n_trees=1, most=2).values == tables[-1]).all()
+    assert (imputers.missforest(columns, visible.copy(), n_trees=1, most=2).values == tables[-1]).all()
 
 
 def test_moves_of_numbers_are_relative_to_all_numbers():
     before, after = np.array([[1.0, 0.0], [2.0, 1.0]]), np.array([[1.0, 1.0], [3.0, 1.0]])
-    assert peers.how_far(before, after, np.array([False, True])).tolist() == [0.1, 0.5]
-    assert peers.how_far(before, after, np.array([False, False])).tolist() == [2 / 12, 0.0]
+    assert imputers.how_far(before, after, np.array([False, True])).tolist() == [0.1, 0.5]
+    assert imputers.how_far(before, after, np.array([False, False])).tolist() == [2 / 12, 0.0]
 
 
 def test_neighbours_vote_for_classes_instead_of_averaging_their_codes():
     columns = [Column(name="x", kind="real"), Column(name="color", kind="categorical", classes=[0, 1, 2])]
     near = [[0.0, 0.0], [0.1, 0.0], [0.2, 2.0], [0.3, 2.0], [0.4, 2.0]]
     visible = np.array([*near, [0.2, np.nan], *([9.0, 1.0] for _ in range(6))])
-    full = peers.nearest(columns, visible).values
+    full = imputers.nearest(columns, visible).values
     assert full[5, 1] == 2.0
     known = ~np.isnan(visible)
     assert full[known] == pytest.approx(visible[known])
@@ -123,7 +125,7 @@ def test_neighbours_vote_for_classes_instead_of_averaging_their_codes():
 
 def test_neighbours_fill_every_cell(data):
     columns, truth, visible, hidden = hide_some(data)
-    errors = column_errors(columns, truth, peers.nearest(columns, visible).values, hidden)
+    errors = column_errors(columns, truth, imputers.nearest(columns, visible).values, hidden)
     assert peers.scored_mean(errors) < 0.8 * peers.scored_mean(baseline_errors(columns, truth, hidden))
 
 
@@ -145,13 +147,13 @@ class Echo:
 
 def test_codes_survive_a_table_of_texts_and_what_was_inferred_is_told(data, monkeypatch):
     columns, truth, visible, hidden = hide_some(data)
-    table = peers.as_people_have_it(columns, visible)
+    table = imputers.as_people_have_it(columns, visible)
     assert set(table["group"].dropna()) == {"c0", "c1", "c2", "c3"}
     assert table["real_1"].dtype == float
-    np.testing.assert_array_equal(peers.as_codes(columns, table), visible)
-    monkeypatch.setattr(Echo, "truth", peers.as_people_have_it(columns, truth))
+    np.testing.assert_array_equal(imputers.as_codes(columns, table), visible)
+    monkeypatch.setattr(Echo, "truth", imputers.as_people_have_it(columns, truth))
     monkeypatch.setattr(evenly, "Imputer", Echo)
-    made = peers.evenly_inferred(columns, visible.copy())
+    made = imputers.evenly_inferred(columns, visible.copy())
     errors = column_errors(columns, truth, made.values, hidden)
     simple = baseline_errors(columns, truth, hidden)
     at = data.columns.index("count_1")
@@ -169,7 +171,7 @@ def test_codes_survive_a_table_of_texts_and_what_was_inferred_is_told(data, monk
 
 def test_a_column_without_hidden_cells_is_not_in_the_mean(data):
     columns, truth, visible, hidden = hide_some(data, "mar")
-    errors = column_errors(columns, truth, peers.average(columns, visible).values, hidden)
+    errors = column_errors(columns, truth, imputers.average(columns, visible).values, hidden)
     assert np.isnan(errors).sum() == 1
     assert peers.scored_mean(errors) == pytest.approx(peers.scored_mean(baseline_errors(columns, truth, hidden)))
     assert np.isfinite(peers.scored_mean(errors))
@@ -266,15 +268,15 @@ def test_what_is_recorded_by_the_same_code_is_not_run_again(tmp_path, monkeypatc
 @pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
 def test_evenly_tells_its_commit_or_else_its_version(monkeypatch, tmp_path):
     monkeypatch.setattr(evenly, "__file__", str(tmp_path / "__init__.py"))
-    assert peers.commit() == evenly.__version__
+    assert imputers.commit() == evenly.__version__
     git = ["git", "-c", "user.name=a", "-c", "user.email=a@b.c", "-c", "commit.gpgsign=false"]
     (tmp_path / "__init__.py").write_text("")
     for words in (["init", "-q"], ["add", "."], ["commit", "-q", "-m", "one"]):
         subprocess.run([*git, *words], cwd=tmp_path, check=True, capture_output=True)
-    clean = peers.commit()
+    clean = imputers.commit()
     assert 7 <= len(clean) <= 12
     (tmp_path / "__init__.py").write_text("1")
-    assert peers.commit() == f"{clean}+"
+    assert imputers.commit() == f"{clean}+"
 
 
 # --- side by side -------------------------------------------------------------------------------------------------
