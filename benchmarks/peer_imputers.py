@@ -1,25 +1,27 @@
-"""The imputers that `benchmarks/peers.py` compares.
+"""The imputers that `benchmarks/peers.py` compares, one class each: to add one, write its class here.
 
-What a peer needs is imported when it runs, so that this module can be imported without any of them.
+A class registers itself by its name and says all that the benchmark and `docs/make_peers.py` need to know of it.
+Packages are imported in `impute` only, so that the page can be made without them.
 """
 
 from __future__ import annotations
 
+import importlib.util
 import subprocess
-from collections.abc import Callable, Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, ClassVar, get_args
 
 import numpy as np
 import numpy.typing as npt
 
 import evenly
 from evenly.metrics import mean_or_mode
-from evenly.tables import Column
+from evenly.tables import Column, Kind
 
 Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
@@ -28,39 +30,339 @@ Record = dict[str, Any]
 
 @dataclass(frozen=True)
 class Filled:
-    """A table that a peer filled, what to record of it, and the imputer with its table if it knows distributions."""
+    """An imputed table."""
 
     values: Floats
     notes: Record = field(default_factory=dict)
+    """What to add to the record of the run."""
     fitted: tuple[Any, Any] | None = None
+    """The imputer and the table that it was given, if it predicts distributions, whose calibration is then measured."""
 
 
-def evenly_imputer(columns: list[Column], visible: Floats) -> Filled:
-    import pandas as pd
+class Peer(ABC):
+    """An imputer of the benchmark.
 
-    from evenly import Imputer, Schema
+    Peers are run, and shown on the page, in the order of their classes.
 
-    notes = {"commit": commit()}
-    frame = pd.DataFrame({column.name: visible[:, j] for j, column in enumerate(columns)})
-    imputer = Imputer(schema=Schema(columns=columns), random_state=0).fit(frame)
-    return Filled(imputer.predict_cells(frame), notes | training(imputer), (imputer, frame))
+    Examples
+    --------
+    >>> class Median(Peer):
+    ...     name = "median"
+    ...     note = "the median of every column"
+    ...     kinds = frozenset({"real", "positive", "count"})
+    ...
+    ...     def impute(self, columns, visible):
+    ...         return Filled(np.where(np.isnan(visible), np.nanmedian(visible, axis=0), visible))
+    >>> PEERS["median"]().impute([], np.array([[1.0], [np.nan], [4.0]])).values.tolist()
+    [[1.0], [2.5], [4.0]]
+    >>> del PEERS["median"]
+    """
+
+    name: ClassVar[str]
+    """By which it is asked for and recorded. A class without one is a base for others, and not a peer itself."""
+    label: ClassVar[str]
+    """What the page calls it; its name unless given."""
+    note: ClassVar[str] = ""
+    """What readers of the page should know of it: whose it is, and which settings are not its defaults."""
+    color: ClassVar[str | None] = None
+    """Of its bars in the picture; None: one of matplotlib's own."""
+    package: ClassVar[str | None] = None
+    """The package to import, if it is not among evenly's own requirements; without it the peer is not run."""
+    revision: ClassVar[int] = 1
+    """Raise it when the peer gives other results than before: older records are then left out and run again."""
+    kinds: ClassVar[frozenset[Kind]] = frozenset(get_args(Kind))
+    """The kinds of columns that it can impute; it is not run on tables with others."""
+    own: ClassVar[bool] = False
+    """Whether this is evenly, which the others are compared with."""
+    baseline: ClassVar[bool] = False
+    """Whether this is what the errors of all others are relative to."""
+    compare_time: ClassVar[bool] = False
+    """Whether the page says on how many data sets evenly takes less time."""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "name" not in vars(cls):
+            return
+        if cls.name in PEERS:
+            raise ValueError(f"Two peers have the name {cls.name!r}.")
+        if "label" not in vars(cls):
+            cls.label = cls.name
+        PEERS[cls.name] = cls
+
+    @classmethod
+    def installed(cls) -> bool:
+        """Return whether the package that it needs can be imported."""
+        return cls.package is None or importlib.util.find_spec(cls.package) is not None
+
+    @classmethod
+    def why_not(cls, columns: list[Column], visible: Floats) -> str | None:
+        """Say why it cannot impute a table, None if it can; override this for limits other than kinds."""
+        others = [f"{column.name} ({column.kind})" for column in columns if column.kind not in cls.kinds]
+        return f"{cls.name} cannot impute columns of these kinds: {', '.join(others)}" if others else None
+
+    @abstractmethod
+    def impute(self, columns: list[Column], visible: Floats) -> Filled:
+        """Impute a table.
+
+        Parameters
+        ----------
+        columns : list of Column
+            What is known of the columns; the classes of a column are their codes.
+        visible : array of shape (rows, columns)
+            Numbers and codes of classes, from 0, with NaN where a cell is missing or hidden. May be written to.
+        """
 
 
-def evenly_inferred(columns: list[Column], visible: Floats) -> Filled:
-    """Impute the table as people have it, without a schema; cells left missing get the mean or mode, and are named."""
-    from evenly import Imputer
+PEERS: dict[str, type[Peer]] = {}
+"""All peers by name. Records may name others, which are no longer here."""
 
-    notes: Record = {"commit": commit()}
-    frame = as_people_have_it(columns, visible)
-    imputer = Imputer(random_state=0).fit(frame)
-    values = as_codes(columns, imputer.transform(frame))
-    left = np.isnan(values)
-    simple = mean_or_mode(columns, visible, np.zeros(visible.shape, bool))
-    found = {column.name: column.kind for column in imputer.schema_.columns}
-    others = {column.name: [column.kind, found[column.name]] for column in columns if column.kind != found[column.name]}
-    names = [column.name for j, column in enumerate(columns) if left[:, j].any()]
-    notes |= {"other_kinds": others, "left_missing": names}
-    return Filled(np.where(left, simple, values), notes | training(imputer))
+
+def own_names() -> list[str]:
+    """Return the names of evenly's imputers."""
+    return [name for name, peer in PEERS.items() if peer.own]
+
+
+# --- simple ones --------------------------------------------------------------------------------------------------
+
+
+class MeanOrMode(Peer):
+    name = "mean-or-mode"
+    note = "the mean of a column of numbers, the most frequent class of others"
+    color = "0.6"
+    baseline = True
+
+    def impute(self, columns: list[Column], visible: Floats) -> Filled:
+        return Filled(simple_values(columns, visible))
+
+
+def simple_values(columns: list[Column], visible: Floats) -> Floats:
+    """Return a table in which every cell is its column's mean or mode."""
+    return mean_or_mode(columns, visible, np.zeros(visible.shape, bool))
+
+
+def to_classes(columns: list[Column], predicted: Floats) -> Floats:
+    """Round numbers that stand for classes to the nearest code."""
+    for j, column in enumerate(columns):
+        if column.has_classes:
+            predicted[:, j] = np.clip(np.rint(predicted[:, j]), 0, len(column.classes or ()) - 1)
+    return predicted
+
+
+class Iterative(Peer):
+    name = "iterative"
+    note = "scikit-learn's `IterativeImputer`: linear, on class codes as if they were numbers"
+    color = "#56b4e9"
+
+    def impute(self, columns: list[Column], visible: Floats) -> Filled:
+        from sklearn.experimental import enable_iterative_imputer  # noqa: F401  (without it the next import fails)
+        from sklearn.impute import IterativeImputer
+
+        return Filled(to_classes(columns, IterativeImputer(random_state=0).fit_transform(visible)))
+
+
+class NearestNeighbours(Peer):
+    """Average the five nearest rows: numbers and ordered classes standardized, other classes one-hot by majority.
+
+    Two different classes have the squared distance 2, as two standardized numbers have on average.
+    """
+
+    name = "knn"
+    note = (
+        "scikit-learn's `KNNImputer`: numbers standardized, classes without an order one-hot, so that neighbours vote"
+    )
+    color = "#009e73"
+    revision = 2
+
+    def impute(self, columns: list[Column], visible: Floats) -> Filled:
+        from sklearn.impute import KNNImputer
+
+        mean, std = np.nanmean(visible, 0), np.nanstd(visible, 0)
+        std = np.where(std > 0.0, std, 1.0)
+        blocks = [
+            one_hot(visible[:, j], len(column.classes or ()))
+            if column.kind in ("binary", "categorical")
+            else (visible[:, j : j + 1] - mean[j]) / std[j]
+            for j, column in enumerate(columns)
+        ]
+        ends = np.cumsum([block.shape[1] for block in blocks])[:-1]
+        filled = np.split(KNNImputer(n_neighbors=5).fit_transform(np.hstack(blocks)), ends, axis=1)
+        found = [
+            block.argmax(1) if block.shape[1] > 1 else block[:, 0] * std[j] + mean[j] for j, block in enumerate(filled)
+        ]
+        return Filled(to_classes(columns, np.column_stack(found).astype(float)))
+
+
+def one_hot(codes: Floats, n: int) -> Floats:
+    """Return a column for each class, at least two; a row without a class is missing in all of them."""
+    rows: Floats = (codes[:, None] == np.arange(max(n, 2))).astype(float)
+    rows[np.isnan(codes)] = np.nan
+    return rows
+
+
+# --- gradient boosting --------------------------------------------------------------------------------------------
+
+
+class MiceForest(Peer):
+    name = "miceforest"
+    note = "LightGBM; `mean_match_candidates=0`, so that numbers are its predictions, not cells of similar rows"
+    color = "#f0e442"
+    package = "miceforest"
+
+    def impute(self, columns: list[Column], visible: Floats) -> Filled:
+        import miceforest as mf
+        import pandas as pd
+
+        frame = pd.DataFrame({f"x{j}": visible[:, j] for j in range(visible.shape[1])})
+        for j, column in enumerate(columns):
+            if column.has_classes:
+                frame[f"x{j}"] = frame[f"x{j}"].astype("Int64").astype("category")
+        kernel = mf.ImputationKernel(frame, num_datasets=1, random_state=0, mean_match_candidates=0)
+        kernel.mice(5)
+        return Filled(kernel.complete_data(0).astype(float).to_numpy())
+
+
+class HyperImpute(Peer):
+    name = "hyperimpute"
+    note = "HyperImpute, on class codes as if they were numbers"
+    color = "#0072b2"
+    package = "hyperimpute"
+
+    def impute(self, columns: list[Column], visible: Floats) -> Filled:
+        import pandas as pd
+        from hyperimpute.plugins.imputers import Imputers
+
+        frame = pd.DataFrame(visible)
+        return Filled(to_classes(columns, np.asarray(Imputers().get("hyperimpute").fit_transform(frame), float)))
+
+
+# --- random forests -----------------------------------------------------------------------------------------------
+
+
+class MissForest(Peer):
+    """Fit a forest to each column, the one with fewest missing cells first, until the imputed cells stop converging.
+
+    The stopping rule is that of the R package: when neither numbers nor classes changed less than in the round before,
+    the result is the table of the round before; after `max_rounds` it is the last one.
+    """
+
+    name = "missforest"
+    note = (
+        "100 trees of scikit-learn's random forests a column, a classifier for classes, until the imputed cells stop "
+        "converging by the R package's rule"
+    )
+    color = "#d55e00"
+    revision = 2
+    compare_time = True
+    regressor_settings: ClassVar[Mapping[str, Any]] = MappingProxyType({})
+    """Of the forests of numbers; scikit-learn's defaults consider every column at every split."""
+
+    def __init__(self, n_trees: int = 100, max_rounds: int = 10) -> None:
+        self.n_trees, self.max_rounds = n_trees, max_rounds
+
+    def impute(self, columns: list[Column], visible: Floats) -> Filled:
+        missing = np.isnan(visible)
+        classes = np.array([column.has_classes for column in columns])
+        filled = np.where(missing, simple_values(columns, visible), visible)
+        order = [j for j in np.argsort(missing.sum(0), kind="stable") if missing[:, j].any()]
+        last = np.array([np.inf, np.inf])
+        for i in range(self.max_rounds):
+            before = filled.copy()
+            for j in order:
+                forest = self._forest(classes[j])
+                others = np.delete(filled, j, axis=1)
+                forest.fit(others[~missing[:, j]], filled[~missing[:, j], j])
+                filled[missing[:, j], j] = forest.predict(others[missing[:, j]])
+            changed = how_far(before, filled, classes)
+            if i + 1 < self.max_rounds and not (changed < last).any():
+                return Filled(before)
+            last = changed
+        return Filled(filled)
+
+    def _forest(self, of_classes: bool) -> Any:
+        from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+
+        if of_classes:
+            return RandomForestClassifier(self.n_trees, n_jobs=-1, random_state=0)
+        return RandomForestRegressor(self.n_trees, n_jobs=-1, random_state=0, **self.regressor_settings)
+
+
+def how_far(before: Floats, after: Floats, classes: Flags) -> Floats:
+    """Return the squared change of a table's numbers relative to their squares, and the share of classes that changed.
+
+    A table without numbers or without classes has 0 for them, which is never less than the 0 of the round before.
+    """
+    numbers = after[:, ~classes]
+    squares = ((numbers - before[:, ~classes]) ** 2).sum() / max((numbers**2).sum(), 1e-300)
+    changed = (after != before)[:, classes]
+    return np.array([squares, changed.mean() if changed.size else 0.0])
+
+
+class MissForestSqrt(MissForest):
+    """Uses the R package's forests of numbers too; its forests of classes are scikit-learn's default.
+
+    There mtry = floor(sqrt(p)), and a node of 5 cells (its nodesize) or fewer is not split.
+    """
+
+    name = "missforest-sqrt"
+    note = (
+        "`missforest` with the R package's forests of numbers: the square root of the columns at a split, no split of "
+        "5 cells"
+    )
+    color = "#e69f00"
+    revision = 1  # not that of `missforest`, whose second one came first
+    regressor_settings = MappingProxyType({"max_features": "sqrt", "min_samples_split": 6})
+
+
+# --- evenly -------------------------------------------------------------------------------------------------------
+
+
+class Evenly(Peer):
+    """Raise the revision whenever what `Imputer()` learns or imputes changes."""
+
+    name = "evenly"
+    note = "`Imputer(random_state=0)` with the kinds of columns declared"
+    color = "#000000"
+    revision = 3
+    own = True
+
+    def impute(self, columns: list[Column], visible: Floats) -> Filled:
+        import pandas as pd
+
+        from evenly import Imputer, Schema
+
+        notes = {"commit": commit()}
+        frame = pd.DataFrame({column.name: visible[:, j] for j, column in enumerate(columns)})
+        imputer = Imputer(schema=Schema(columns=columns), random_state=0).fit(frame)
+        return Filled(imputer.predict_cells(frame), notes | training(imputer), (imputer, frame))
+
+
+class EvenlyInferred(Peer):
+    """Impute the table as people have it, without a schema; cells left missing get the mean or mode and are recorded.
+
+    Raise the revision together with that of `Evenly`.
+    """
+
+    name = "evenly-inferred"
+    note = "`Imputer(random_state=0)` on texts and numbers, without a schema"
+    color = "#cc79a7"
+    revision = 3
+    own = True
+
+    def impute(self, columns: list[Column], visible: Floats) -> Filled:
+        from evenly import Imputer
+
+        notes: Record = {"commit": commit()}
+        frame = as_people_have_it(columns, visible)
+        imputer = Imputer(random_state=0).fit(frame)
+        values = as_codes(columns, imputer.transform(frame))
+        left = np.isnan(values)
+        kinds = {column.name: column.kind for column in imputer.schema_.columns}
+        others = {
+            column.name: [column.kind, kinds[column.name]] for column in columns if column.kind != kinds[column.name]
+        }
+        names = [column.name for j, column in enumerate(columns) if left[:, j].any()]
+        notes |= {"other_kinds": others, "left_missing": names}
+        return Filled(np.where(left, simple_values(columns, visible), values), notes | training(imputer))
 
 
 def as_people_have_it(columns: list[Column], visible: Floats) -> Any:
@@ -97,153 +399,12 @@ def commit() -> str:
             return None if made.returncode else made.stdout.strip()
         return None
 
-    # A folder of packages may lie in a repository of something else: then git does not know the files.
+    # Installed packages may lie inside the repository of another project, where git does not track them.
     if ask("ls-files", "--error-unmatch", "__init__.py") is None:
         return evenly.__version__
     return f"{ask('rev-parse', '--short', 'HEAD')}{'+' if ask('status', '--porcelain', '.') else ''}"
 
 
 def training(imputer: Any) -> Record:
-    """Return how many epochs the first network was trained for, until it stopped, and how many networks there are."""
+    """Return for how many epochs the first network was trained, and how many networks there are."""
     return {"epochs": len(imputer.history_["elbo"]), "networks": len(imputer.ensemble_.networks)}
-
-
-def to_classes(columns: list[Column], predicted: Floats) -> Floats:
-    """Bring numbers that stand for classes to the nearest one."""
-    for j, column in enumerate(columns):
-        if column.has_classes:
-            predicted[:, j] = np.clip(np.rint(predicted[:, j]), 0, len(column.classes or ()) - 1)
-    return predicted
-
-
-def iterative(columns: list[Column], visible: Floats) -> Filled:
-    from sklearn.experimental import enable_iterative_imputer  # noqa: F401  (the import is the switch)
-    from sklearn.impute import IterativeImputer
-
-    return Filled(to_classes(columns, IterativeImputer(random_state=0).fit_transform(visible)))
-
-
-def nearest(columns: list[Column], visible: Floats) -> Filled:
-    """Average the five nearest rows: numbers and ordered classes standardized, other classes one-hot, most votes win.
-
-    Two different classes are as far from each other, 2, as the squares of two standardized numbers on average.
-    """
-    from sklearn.impute import KNNImputer
-
-    mean, std = np.nanmean(visible, 0), np.nanstd(visible, 0)
-    std = np.where(std > 0.0, std, 1.0)
-    parts = [
-        one_hot(visible[:, j], len(column.classes or ()))
-        if column.kind in ("binary", "categorical")
-        else (visible[:, j : j + 1] - mean[j]) / std[j]
-        for j, column in enumerate(columns)
-    ]
-    ends = np.cumsum([part.shape[1] for part in parts])[:-1]
-    filled = np.split(KNNImputer(n_neighbors=5).fit_transform(np.hstack(parts)), ends, axis=1)
-    found = [part.argmax(1) if part.shape[1] > 1 else part[:, 0] * std[j] + mean[j] for j, part in enumerate(filled)]
-    return Filled(to_classes(columns, np.column_stack(found).astype(float)))
-
-
-def one_hot(codes: Floats, n: int) -> Floats:
-    """Return a column for each class, two at least; rows without a class are missing in all of them."""
-    rows: Floats = (codes[:, None] == np.arange(max(n, 2))).astype(float)
-    rows[np.isnan(codes)] = np.nan
-    return rows
-
-
-def missforest(
-    columns: list[Column],
-    visible: Floats,
-    n_trees: int = 100,
-    most: int = 10,
-    of_numbers: Mapping[str, Any] = MappingProxyType({}),
-) -> Filled:
-    """Forest by forest, the columns with fewest missing cells first, until the imputed cells stop coming closer.
-
-    The stop is that of the R package: as soon as neither numbers nor classes moved less than in the round before, the
-    table of the round before is the result; after `most` rounds the last one is.
-
-    Parameters
-    ----------
-    of_numbers : mapping
-        Settings of the forests of numbers; scikit-learn's defaults look at every column at every split.
-    """
-    from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
-
-    gone = np.isnan(visible)
-    classes = np.array([column.has_classes for column in columns])
-    filled = np.where(gone, mean_or_mode(columns, visible, np.zeros(visible.shape, bool)), visible)
-    order = [j for j in np.argsort(gone.sum(0), kind="stable") if gone[:, j].any()]
-    last = np.array([np.inf, np.inf])
-    for i in range(most):
-        before = filled.copy()
-        for j in order:
-            forest = (
-                RandomForestClassifier(n_trees, n_jobs=-1, random_state=0)
-                if classes[j]
-                else RandomForestRegressor(n_trees, n_jobs=-1, random_state=0, **of_numbers)
-            )
-            others = np.delete(filled, j, axis=1)
-            forest.fit(others[~gone[:, j]], filled[~gone[:, j], j])
-            filled[gone[:, j], j] = forest.predict(others[gone[:, j]])
-        moved = how_far(before, filled, classes)
-        if i + 1 < most and not (moved < last).any():
-            return Filled(before)
-        last = moved
-    return Filled(filled)
-
-
-def how_far(before: Floats, after: Floats, classes: Flags) -> Floats:
-    """Return by how much the numbers of a table moved, relative to all of them, and the share of classes that did.
-
-    A table without one of the two has not moved in it: 0 is never less than the 0 of the round before.
-    """
-    numbers = after[:, ~classes]
-    squares = ((numbers - before[:, ~classes]) ** 2).sum() / max((numbers**2).sum(), 1e-300)
-    changed = (after != before)[:, classes]
-    return np.array([squares, changed.mean() if changed.size else 0.0])
-
-
-LIKE_R = MappingProxyType({"max_features": "sqrt", "min_samples_split": 6})
-"""The R package's forests of numbers: mtry = floor(sqrt(p)), and no node of 5 cells (its nodesize) or fewer is split.
-
-Its forests of classes are scikit-learn's default.
-"""
-
-
-def miceforest(columns: list[Column], visible: Floats) -> Filled:
-    import miceforest as mf
-    import pandas as pd
-
-    frame = pd.DataFrame({f"x{j}": visible[:, j] for j in range(visible.shape[1])})
-    for j, column in enumerate(columns):
-        if column.has_classes:
-            frame[f"x{j}"] = frame[f"x{j}"].astype("Int64").astype("category")
-    kernel = mf.ImputationKernel(frame, num_datasets=1, random_state=0, mean_match_candidates=0)
-    kernel.mice(5)
-    return Filled(kernel.complete_data(0).astype(float).to_numpy())
-
-
-def hyperimpute(columns: list[Column], visible: Floats) -> Filled:
-    import pandas as pd
-    from hyperimpute.plugins.imputers import Imputers
-
-    frame = pd.DataFrame(visible)
-    return Filled(to_classes(columns, np.asarray(Imputers().get("hyperimpute").fit_transform(frame), float)))
-
-
-def average(columns: list[Column], visible: Floats) -> Filled:
-    return Filled(mean_or_mode(columns, visible, np.zeros(visible.shape, bool)))
-
-
-PEERS: dict[str, Callable[[list[Column], Floats], Filled]] = {
-    "mean-or-mode": average,
-    "iterative": iterative,
-    "knn": nearest,
-    "miceforest": miceforest,
-    "hyperimpute": hyperimpute,
-    "missforest": missforest,
-    "missforest-sqrt": partial(missforest, of_numbers=LIKE_R),
-    "evenly": evenly_imputer,
-    "evenly-inferred": evenly_inferred,
-}

@@ -1,19 +1,18 @@
 """Evenly's imputer against those that people use today: error on hidden cells, time, peak memory, calibration.
 
 Run: python benchmarks/peers.py [--data DIR] [--out FILE] [--dataset wine ...] [--peer missforest ...] [--masks 1-3]
-[--percents 10 20] [--mechanism mcar ...]. Every run has a process of its own and is one line of FILE (JSON); what FILE
-has already, made by the same code (`REVISIONS`), is not run again. At the end the ratio of evenly's error to that of
-the best peer on the same cells is printed. All peers get the same cells, and are scored by
-`evenly.metrics.column_errors` on numbers as they come, without rounding.
+[--percents 10 20] [--mechanism mcar ...]. Every run has its own process and becomes one line of FILE (JSON); runs that
+FILE already has from the same code (`REVISIONS`) are not repeated. At the end it prints the ratio of evenly's error to
+that of the best peer on the same cells. All peers get the same cells and are scored by `evenly.metrics.column_errors`,
+numbers without rounding.
 
-HyperImpute and miceforest take part where they are installed. Besides the paper's data sets there are small tables that
-come with scikit-learn and evenly, so that anyone can run them: --dataset iris cultivars diabetes tumours heart.
+The peers are the classes in `peer_imputers.py`; those whose package is not installed are left out. Besides the paper's
+data sets there are small tables that need no download: --dataset iris cultivars diabetes tumours heart.
 """
 
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import json
 import os
 import resource
@@ -31,7 +30,7 @@ from typing import Any
 
 import numpy as np
 import psutil
-from peer_imputers import PEERS, Flags, Floats, Record
+from peer_imputers import PEERS, Flags, Floats, Record, own_names
 
 import evenly
 from evenly.metrics import baseline_errors, column_errors, hide_by_rank, mean_or_mode
@@ -41,37 +40,35 @@ from evenly.tables import CLASS_KINDS, Column
 MECHANISMS = ("mcar", "mar", "mnar")
 LEVELS = (0.5, 0.8, 0.9)
 KEYS = ("dataset", "percent", "mask", "mechanism", "peer")
-"""What a run is asked for by; the same ones made by the same code need not be run again."""
-REVISIONS = {"mar": 2, "mnar": 2, "knn": 2, "missforest": 2, "evenly": 3, "evenly-inferred": 3}
-"""Which code made a record, by mechanism and by peer; 1 where none is given, and for records without a revision.
+"""These name a run; one that was made by the same code need not be made again."""
+REVISIONS = {"mar": 2, "mnar": 2}
+"""Revisions of the mechanisms, 1 where none is given; those of the peers stand in their classes (`Peer.revision`).
 
-Raise a peer's number when it gives other results than before: for evenly, whenever what `Imputer()` learns or imputes
-changes. Raise a mechanism's when it hides other cells. Records of other revisions stay in the file, are left out of
-every comparison, and are run again.
+Raise a mechanism's when it hides other cells. Records have the revision of both, or none, which means 1 and 1. Those of
+other revisions stay in the file, are left out of every comparison, and are run again.
 """
-OWN = ("evenly", "evenly-inferred")
-"""These are compared with the peers; the second is not told what the columns are."""
 
 
 def revision(one: Mapping[str, Any]) -> str:
-    """Return the revision of a run that is made now: that of its mechanism and that of its peer."""
-    return f"{REVISIONS.get(one['mechanism'], 1)}.{REVISIONS.get(one['peer'], 1)}"
+    """Return the revision of a run if it were made now: that of its mechanism and that of its peer."""
+    peer = PEERS.get(one["peer"])
+    return f"{REVISIONS.get(one['mechanism'], 1)}.{peer.revision if peer else 1}"
 
 
 def current(records: Iterable[Record]) -> list[Record]:
-    """Return the records that would come out again if they were made now."""
+    """Return the records that were made by the code as it is now."""
     return [one for one in records if one.get("revision", "1.1") == revision(one)]
 
 
 # --- small tables that need no download ---------------------------------------------------------------------------
 
 BUNDLED = {"iris": "load_iris", "cultivars": "load_wine", "diabetes": "load_diabetes", "tumours": "load_breast_cancer"}
-"""By the function of scikit-learn that has them; cultivars are its wines, which are not the paper's."""
+"""The functions of scikit-learn that load them; `cultivars` is its wine data, which is not the paper's."""
 SMALL = (*BUNDLED, "heart")
 
 
 def load_small(name: str) -> DataSet:
-    """Return a small table, with the kinds that evenly infers from it."""
+    """Load a small table, with the kinds that evenly infers from it."""
     if name == "heart":
         frame = evenly.load_heart()
     else:
@@ -98,9 +95,9 @@ def load_small(name: str) -> DataSet:
 def hide(data: DataSet, percent: int, run: int, mechanism: str) -> Flags:
     """Hide cells: completely at random, by the value of another column, or by the cell's own value.
 
-    In `mar` one column, the driver, is never hidden, and the probability of every other cell to be hidden grows in a
-    straight line with the row's rank in it, from 1/3 of the asked share to 5/3. In `mnar` it grows so with the cell's
-    own rank. Of the known cells of every column that may be hidden, the asked share is, up to rounding.
+    In `mar` one column, the driver, is never hidden, and the probability that another cell is hidden grows linearly
+    with the row's rank in the driver, from 1/3 of the share asked for to 5/3. In `mnar` it grows in the same way with
+    the cell's own rank. Every column but the driver has the share asked for of its known cells hidden, up to rounding.
     """
     if mechanism == "mcar":
         return hidden_mask(data, percent, run)
@@ -111,9 +108,9 @@ def hide(data: DataSet, percent: int, run: int, mechanism: str) -> Flags:
 
 
 def find_driver(data: DataSet) -> int:
-    """Return the first column of numbers that is never missing, or else the first of numbers, or else the first.
+    """Return the first column of numbers without missing cells, or else the first of numbers, or else the first.
 
-    Classes have no order that missing cells could go by, and what a table is about is often its first column.
+    Numbers, because classes have no order to rank rows by.
     """
     numeric = np.array([data.kinds[column] not in CLASS_KINDS for column in data.columns])
     return int(np.argmax(2 * numeric + (numeric & data.known.all(0))))
@@ -123,7 +120,7 @@ def find_driver(data: DataSet) -> int:
 
 
 def over_processes(measure: Callable[[psutil.Process], float]) -> float:
-    """Sum a number over this process and all that it started, as far as they live."""
+    """Sum a number over this process and all of its descendants that are still alive."""
     total, own = 0.0, psutil.Process()
     for process in (own, *own.children(recursive=True)):
         with suppress(psutil.NoSuchProcess):
@@ -132,20 +129,20 @@ def over_processes(measure: Callable[[psutil.Process], float]) -> float:
 
 
 def cpu_seconds() -> float:
-    """Return the user and system time of this process and of all that it started, workers that still wait included."""
-    return over_processes(lambda process: sum(process.cpu_times()[:4]))  # the last two: of children that ended
+    """Return the user and system time of this process and its descendants, including workers that are idle."""
+    return over_processes(lambda process: sum(process.cpu_times()[:4]))  # the last two are those of ended children
 
 
 def resident_bytes() -> float:
-    """Return the memory that this process and those that it started hold at the moment."""
+    """Return the memory that this process and its descendants hold at the moment."""
     return over_processes(lambda process: process.memory_info().rss)
 
 
 class Meter:
     """Measure a `with` block: seconds, CPU seconds and peak memory, children included, and how busy the machine was.
 
-    Memory is looked at four times a second. Sums of the system's own peaks would count memory twice: a child begins
-    with the peak of its parent.
+    Memory is sampled four times a second. Adding up the system's own peaks would count memory twice, because a child
+    starts with the peak of its parent.
     """
 
     def __enter__(self) -> Meter:
@@ -166,7 +163,7 @@ class Meter:
         self.seconds, self.cpu_seconds = time.perf_counter() - self._begun, cpu_seconds() - self._cpu
         self._over.set()
         self._watcher.join()
-        own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024  # of this process no moment is missed
+        own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024  # for this process, of every moment
         self.peak_gib = max(self._peak, own) / 2**30
 
     def costs(self) -> dict[str, float]:
@@ -178,7 +175,7 @@ class Meter:
 
 
 def codes_of(data: DataSet, columns: list[Column]) -> Floats:
-    """Return values with classes as codes from 0."""
+    """Return the values with classes as codes from 0, and make these codes the classes of the columns."""
     values = data.values.copy()
     for j, column in enumerate(columns):
         if column.has_classes:
@@ -189,18 +186,19 @@ def codes_of(data: DataSet, columns: list[Column]) -> Floats:
 
 
 def scored_mean(errors: Floats) -> float:
-    """Return the mean over the columns that have a hidden cell: the driver of `mar` has none."""
+    """Return the mean over the columns with hidden cells: the driver of `mar` has none."""
     return float(errors[~np.isnan(errors)].mean())
 
 
 def losses(column: Column, truth: Floats, predicted: Floats) -> Floats:
+    """Return the loss of every cell: whether a class is wrong, or the squared error of a number."""
     return (truth != predicted).astype(float) if column.has_classes else (truth - predicted) ** 2
 
 
 def clearly_worse(columns: list[Column], truth: Floats, predicted: Floats, hidden: Flags) -> list[str]:
     """Name the columns that are worse than the mean or mode by more than 2 % and two bootstrap standard errors.
 
-    Where the mean or mode makes no error at all, every error is worse.
+    Where the mean or mode makes no error at all, any error is worse.
     """
     simple = mean_or_mode(columns, truth, hidden)
     rng = np.random.default_rng(0)
@@ -216,15 +214,15 @@ def clearly_worse(columns: list[Column], truth: Floats, predicted: Floats, hidde
             found += [f"{column.name} (no error by the mean or mode)"] if error else []
             continue
         drawn = rng.integers(len(own), size=(200, len(own)))
-        # Of the difference, not of the ratio: where the mode is seldom wrong, some draws have none of its errors.
+        # Of the difference, not of the ratio: where the mode is rarely wrong, it makes no error in some samples.
         spread = (root(own[drawn].mean(1)) - root(other[drawn].mean(1))).std()
         if error > 1.02 * base and error - base > 2.0 * spread:
             found.append(f"{column.name} {error / base - 1.0:+.1%}")
     return found
 
 
-def calibration(columns: list[Column], truth: Floats, hidden: Flags, imputer: Any, frame: Any) -> dict[str, Any]:
-    """Return how many hidden numbers central intervals hold, their width, and how far class probabilities are off."""
+def calibration(columns: list[Column], truth: Floats, hidden: Flags, imputer: Any, frame: Any) -> Record:
+    """Return the coverage of central intervals, their width, and how far off the probabilities of classes are."""
     found = imputer.distribution(frame)
     rng = np.random.default_rng(0)
     covered, widths, off = [], [], []
@@ -251,21 +249,24 @@ def calibration(columns: list[Column], truth: Floats, hidden: Flags, imputer: An
         "covered": mean,
         "width": float(np.mean(widths)) if widths else None,
         "class_off": off and float(np.mean(off)),
-        # By tenths of the imputed class's probability, over all columns: cells, mean probability, share of right ones.
+        # By tenths of the imputed class's probability, over all columns: cells, mean probability, share that is right.
         "reliability": [[int(n), round(p / n, 4), round(r / n, 4)] for n, p, r in curve if n],
     }
 
 
-def run(settings: dict[str, Any], folder: str | None) -> dict[str, Any]:
-    name = settings["dataset"]
+def run(settings: Record, folder: str | None) -> Record:
+    """Hide cells of a data set, let a peer impute them, and return the record of it."""
+    name, peer = settings["dataset"], PEERS[settings["peer"]]
     data = load_small(name) if name in SMALL else load_dataset(name, folder)
     hidden = hide(data, settings["percent"], settings["mask"], settings["mechanism"])
     columns = list(schema(data, hidden=hidden).columns)
     truth = codes_of(data, columns)
     visible = np.where(hidden, np.nan, truth)
+    if reason := peer.why_not(columns, visible):
+        raise ValueError(reason)
     with warnings.catch_warnings(), Meter() as meter:
         warnings.simplefilter("ignore")
-        filled = PEERS[settings["peer"]](columns, visible.copy())
+        filled = peer().impute(columns, visible.copy())
     errors = column_errors(columns, truth, filled.values, hidden)
     record = {
         **settings,
@@ -284,28 +285,29 @@ def run(settings: dict[str, Any], folder: str | None) -> dict[str, Any]:
 
 
 def numbers(text: str) -> list[int]:
+    """Return the numbers of a range such as 1-3, or of a single one."""
     low, _, high = text.partition("-")
     return list(range(int(low), int(high or low) + 1))
 
 
 def summary(records: Sequence[Record]) -> list[str]:
-    """Return a line for each data set, share, mechanism and mask: the ratio of evenly to the best peer of them."""
+    """Return a line for each mechanism, share, data set and mask: evenly's error as a ratio to the best peer's."""
     cells: dict[tuple[Any, ...], dict[str, float]] = {}
     for one in current(records):
         key = (one["mechanism"], one["percent"], one["dataset"], one["mask"])
         cells.setdefault(key, {})[one["peer"]] = one["error"]
     lines = []
     for key, errors in sorted(cells.items()):
-        peers = {peer: error for peer, error in errors.items() if peer not in OWN}
+        peers = {peer: error for peer, error in errors.items() if peer not in own_names()}
         best = min(peers, key=lambda peer: peers[peer], default=None)
-        for own in OWN:
+        for own in own_names():
             if best and own in errors:
                 lines.append(" ".join(map(str, key)) + f": {own} {errors[own] / peers[best]:.3f} x {best}")
     return lines
 
 
 def line(record: Record) -> str:
-    """Return what is printed of a run."""
+    """Return the line that is printed for a run."""
     parts = [
         f"{' '.join(str(record[key]) for key in KEYS)} error {record['error']:.4f} (mean or mode "
         f"{record['baseline']:.4f})",
@@ -320,12 +322,12 @@ def line(record: Record) -> str:
 
 
 def start(settings: Record, folder: str | None) -> Record | None:
-    """Make a run in a process of its own, so that its memory is its own; None if it fails, which is printed."""
+    """Make a run in a new process, so that memory is measured for it alone; print why if it fails, and return None."""
     command = [sys.executable, __file__, "--one", json.dumps(settings), *(["--data", folder] if folder else [])]
     made = subprocess.run(command, capture_output=True, text=True, check=False)
     if made.returncode:
-        said = made.stderr.strip().splitlines()[-1:] or [f"ended with {made.returncode}"]
-        print(*settings.values(), "failed:", *said, flush=True)
+        reason = made.stderr.strip().splitlines()[-1:] or [f"ended with {made.returncode}"]
+        print(*settings.values(), "failed:", *reason, flush=True)
         return None
     record: Record = json.loads(made.stdout.splitlines()[-1])
     return record
@@ -348,7 +350,7 @@ def main() -> None:
     lines = given.out.read_text().splitlines() if given.out.exists() else []
     records = current(map(json.loads, lines))
     done = {tuple(one[key] for key in KEYS) for one in records}
-    installed = [p for p in given.peer if p not in ("miceforest", "hyperimpute") or importlib.util.find_spec(p)]
+    installed = [peer for peer in given.peer if PEERS[peer].installed()]
     for peer in sorted(set(given.peer) - set(installed)):
         print(f"{peer}: not installed")
     asked = product(given.dataset, given.mechanism, given.percents, numbers(given.masks), installed)

@@ -1,6 +1,7 @@
-"""Write the tables of `docs/results/peers.md` and its picture from the recorded runs beside it.
+"""Write the tables of `docs/results/peers.md` and its pictures from the recorded runs beside it.
 
-Run: python docs/make_peers.py. Text stays; what stands between `<!-- NAME -->` and `<!-- end -->` is replaced.
+Run: python docs/make_peers.py. What stands between `<!-- NAME -->` and `<!-- end -->` is replaced, the rest stays. The
+classes in `benchmarks/peer_imputers.py` say which peers there are and what to call them; none needs to be installed.
 """
 
 from __future__ import annotations
@@ -18,39 +19,22 @@ from make_results import fill
 from evenly._support import require, write_bytes, write_text
 
 sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))
-from peers import OWN, SMALL, current
+from peer_imputers import PEERS, Evenly, EvenlyInferred, Peer, own_names
+from peers import SMALL, current
 
 RESULTS = Path(__file__).parent / "results"
 PAGE = RESULTS / "peers.md"
 Record = dict[str, Any]
 Runs = Mapping[int, Record]
-"""One peer's, by mask."""
+"""Runs of one peer, by mask."""
 Group = dict[str, dict[int, Record]]
-"""Runs of a data set, by peer and mask."""
-PEERS = (
-    "mean-or-mode",
-    "iterative",
-    "knn",
-    "miceforest",
-    "hyperimpute",
-    "missforest",
-    "missforest-sqrt",
-    "evenly",
-    "evenly-inferred",
-)
+"""Runs of a data set, by the peer's name and mask."""
 DATASETS = ("breast", "wine", "spam", "letter", "adult", "credit", *SMALL)
 METHODS = ("lip-none", "std-none", "iqr-none", "max-none", "none")
-COLORS = dict(
-    zip(
-        PEERS,
-        ("0.6", "#56b4e9", "#009e73", "#f0e442", "#0072b2", "#d55e00", "#e69f00", "#000000", "#cc79a7"),
-        strict=True,
-    )
-)
 CLOSE = 0.03
-"""Errors and times that are larger by no more than this share are counted as close."""
+"""Errors and times that are larger by at most this share count as close."""
 FEWEST_CELLS = 50
-"""A tenth with fewer cells is not drawn: chance alone moves it by a tenth and more."""
+"""A tenth of the probabilities with fewer cells is not drawn: chance alone would move it by a tenth or more."""
 
 
 def read(name: str) -> list[Record]:
@@ -69,18 +53,29 @@ def rows(records: Sequence[Record]) -> list[tuple[tuple[str, int, str], Group]]:
     return sorted(groups.items(), key=lambda one: (order.index(one[0][0]), one[0][1], DATASETS.index(one[0][2])))
 
 
+def run_peers(records: Sequence[Record]) -> list[type[Peer]]:
+    """Return the peers that have runs."""
+    names = {one["peer"] for one in records}
+    return [peer for name, peer in PEERS.items() if name in names]
+
+
+def label(name: str) -> str:
+    """Return what the page calls a peer; one that only records know is called by its name."""
+    return PEERS[name].label if name in PEERS else name
+
+
 def compared_masks(by: Group) -> list[int]:
-    """Return the masks that evenly was run on, or else all."""
-    return sorted(by.get("evenly") or {mask for runs in by.values() for mask in runs})
+    """Return the masks that evenly was run on, or all masks if it was run on none."""
+    return sorted(by.get(Evenly.name) or {mask for runs in by.values() for mask in runs})
 
 
 def mean_of(runs: Runs, masks: Iterable[int], what: str = "error") -> float:
-    """Return a mean over runs."""
+    """Return the mean over runs."""
     return float(np.mean([runs[mask][what] for mask in masks]))
 
 
 def ratio(own: Runs, other: Runs, what: str = "error") -> tuple[float, int] | None:
-    """Divide two peers' means on the masks that both were run on, and count these; None if there are none."""
+    """Return the ratio of two peers' means on the masks that both have, and how many these are; None without any."""
     common = [mask for mask in own if mask in other and what in own[mask] and what in other[mask]]
     return (mean_of(own, common, what) / mean_of(other, common, what), len(common)) if common else None
 
@@ -88,64 +83,66 @@ def ratio(own: Runs, other: Runs, what: str = "error") -> tuple[float, int] | No
 def worst_ratio(by: Group) -> tuple[float, int, str] | None:
     """Return the largest ratio of evenly's error to a peer's, on how many masks, and that peer's name.
 
-    Peer by peer, on the masks of both: a strong peer that was too slow for all of them still counts.
+    Each peer is compared on the masks that it shares with evenly, so that a strong peer that was too slow for all of
+    them still counts.
     """
-    pairs = [(peer, ratio(by.get("evenly", {}), runs)) for peer, runs in by.items() if peer not in OWN]
-    return max(((*found, peer) for peer, found in pairs if found), default=None)
+    pairs = [(name, ratio(by.get(Evenly.name, {}), runs)) for name, runs in by.items() if name not in own_names()]
+    return max(((*found, name) for name, found in pairs if found), default=None)
 
 
 def table(header: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
-    """Return a Markdown table, or that there is nothing in it yet."""
+    """Return a Markdown table, or a sentence if it has no lines."""
     if not lines:
         return "No runs yet."
     return "\n".join(f"| {' | '.join(line)} |" for line in (header, ["---"] * len(header), *lines))
 
 
 def errors(records: Sequence[Record]) -> str:
-    """Mean honest errors, and evenly's ratio to the peer that it compares worst with; a number in brackets: masks."""
-    shown = [peer for peer in PEERS if any(one["peer"] == peer for one in records)]
+    """Mean errors with the number of masks in brackets, and evenly's ratio to the peer that it compares worst with."""
+    shown = run_peers(records)
     lines = []
     for (mechanism, percent, dataset), by in rows(records):
         masks, worst = compared_masks(by), worst_ratio(by)
-        best = None if worst is None else "evenly" if worst[0] < 1.0 else worst[2]
+        best = None if worst is None else Evenly.name if worst[0] < 1.0 else worst[2]
         cells = []
         for peer in shown:
-            own = [mask for mask in masks if mask in by.get(peer, {})]
-            text = f"{mean_of(by[peer], own):.4f}" if own else "–"
+            own = [mask for mask in masks if mask in by.get(peer.name, {})]
+            text = f"{mean_of(by[peer.name], own):.4f}" if own else "–"
             cells.append(
-                (f"**{text}**" if peer == best else text) + (f" ({len(own)})" if 0 < len(own) < len(masks) else "")
+                (f"**{text}**" if peer.name == best else text) + (f" ({len(own)})" if 0 < len(own) < len(masks) else "")
             )
-        said = [f"{worst[0]:.3f}", worst[2], str(worst[1])] if worst else ["–"] * 3
-        lines.append([f"{mechanism} {percent} %", dataset, ", ".join(map(str, masks)), *cells, *said])
-    return table(["hidden", "data set", "masks", *shown, "worst ratio", "to", "on masks"], lines)
+        compared = [f"{worst[0]:.3f}", label(worst[2]), str(worst[1])] if worst else ["–"] * 3
+        lines.append([f"{mechanism} {percent} %", dataset, ", ".join(map(str, masks)), *cells, *compared])
+    labels = [peer.label for peer in shown]
+    return table(["hidden", "data set", "masks", *labels, "worst ratio", "to", "on masks"], lines)
 
 
 def by_mask(records: Sequence[Record]) -> str:
-    """Evenly's ratio to the best peer of each mask."""
+    """Evenly's ratio to the best peer, mask by mask."""
     lines = []
     for (mechanism, percent, dataset), by in rows(records):
         cells = []
-        for mask in sorted(by.get("evenly", {})):
-            worst = worst_ratio({peer: {mask: runs[mask]} for peer, runs in by.items() if mask in runs})
+        for mask in sorted(by.get(Evenly.name, {})):
+            worst = worst_ratio({name: {mask: runs[mask]} for name, runs in by.items() if mask in runs})
             if worst:
-                cells.append(f"{mask}: {worst[0]:.3f} {worst[2]}")
+                cells.append(f"{mask}: {worst[0]:.3f} {label(worst[2])}")
         if cells:
             lines.append([f"{mechanism} {percent} %", dataset, "; ".join(cells)])
     return table(["hidden", "data set", "mask: evenly / the best peer of the mask"], lines)
 
 
 def counts(records: Sequence[Record]) -> str:
-    """Sentences: on how many data sets evenly has the least error, and takes less time than missForest."""
+    """Say in sentences on how many data sets evenly has the least error, and takes less time than a peer."""
     groups: dict[str, dict[str, Group]] = {}
     for (mechanism, percent, dataset), by in rows(records):
         if worst_ratio(by):
             groups.setdefault(f"{mechanism} {percent} %", {})[dataset] = by
-    said = [f"{hidden}: {count_errors(sets)}{count_times(sets)}" for hidden, sets in groups.items()]
-    return "\n\n".join(said) or "No runs yet."
+    sentences = [f"{hidden}: {count_errors(sets)}{count_times(sets)}" for hidden, sets in groups.items()]
+    return "\n\n".join(sentences) or "No runs yet."
 
 
 def count_errors(sets: Mapping[str, Group]) -> str:
-    """Count the data sets where no peer that was run has as little error as evenly, and where the best is close."""
+    """Count the data sets where evenly has the least error, and those where it is close to the least."""
     worst = {dataset: found[0] for dataset, by in sets.items() if (found := worst_ratio(by))}
     least = [dataset for dataset, found in worst.items() if found < 1.0]
     close = [dataset for dataset, found in worst.items() if 1.0 <= found <= 1.0 + CLOSE]
@@ -156,49 +153,50 @@ def count_errors(sets: Mapping[str, Group]) -> str:
 
 
 def count_times(sets: Mapping[str, Group]) -> str:
-    """Count the data sets where evenly takes less time than missForest, by the clock and by CPU seconds."""
-    said = ""
-    for peer in ("missforest", "missforest-sqrt"):
+    """Count the data sets where evenly takes less time than the peers that ask for it, by the clock and by CPU time."""
+    sentences = ""
+    for peer in (peer for peer in PEERS.values() if peer.compare_time):
         for what, unit in (("seconds", "time"), ("cpu_seconds", "CPU time")):
-            pairs = {name: ratio(by.get("evenly", {}), by.get(peer, {}), what) for name, by in sets.items()}
+            pairs = {name: ratio(by.get(Evenly.name, {}), by.get(peer.name, {}), what) for name, by in sets.items()}
             ratios = {name: found[0] for name, found in pairs.items() if found}
             if ratios:
                 each = ", ".join(f"{name} {found:.2f}" for name, found in ratios.items())
                 less = sum(found < 1.0 for found in ratios.values())
                 close = sum(1.0 <= found <= 1.0 + CLOSE for found in ratios.values())
-                said += (
-                    f" It takes less {unit} than {peer} on {less} of {len(ratios)}, and up to {100 * CLOSE:.0f} % more "
-                    f"on {close} ({each})."
+                sentences += (
+                    f" It takes less {unit} than {peer.label} on {less} of {len(ratios)}, and up to "
+                    f"{100 * CLOSE:.0f} % more on {close} ({each})."
                 )
-    return said
+    return sentences
 
 
 def named(datasets: Sequence[str]) -> str:
-    """Return a number, and names if it is not 0."""
+    """Return how many data sets there are, with their names if there are any."""
     return f"{len(datasets)} ({', '.join(datasets)})" if datasets else "0"
 
 
 def cost(run: Record) -> str:
-    """Return seconds by the clock, those of all cores, where they were recorded, and peak memory."""
+    """Return the seconds by the clock, the CPU seconds if they were recorded, and the peak memory."""
     cpu = f" ({run['cpu_seconds']:.0f} CPU)" if "cpu_seconds" in run else ""
     return f"{run['seconds']:.0f} s{cpu}, {run['peak_gib']:.1f} GiB"
 
 
 def costs(records: Sequence[Record]) -> str:
     """Seconds of fit and transform, and peak memory, at 20 % hidden completely at random."""
-    shown = [peer for peer in PEERS if any(one["peer"] == peer for one in records)]
+    shown = run_peers(records)
     lines = []
     for (mechanism, percent, dataset), by in rows(records):
         if (mechanism, percent) == ("mcar", 20):
-            lines.append([dataset, *(cost(by[peer][1]) if 1 in by.get(peer, {}) else "–" for peer in shown)])
-    return table(["data set", *shown], lines)
+            runs = [by.get(peer.name, {}) for peer in shown]
+            lines.append([dataset, *(cost(own[1]) if 1 in own else "–" for own in runs)])
+    return table(["data set", *(peer.label for peer in shown)], lines)
 
 
 def calibration(records: Sequence[Record]) -> str:
-    """Coverage of central intervals, their width, and how far class probabilities are off."""
+    """Coverage of central intervals, their width, and how far off the probabilities of classes are."""
     lines = []
     for (mechanism, percent, dataset), by in rows(records):
-        runs = [one for one in by.get("evenly", {}).values() if one.get("covered")]
+        runs = [one for one in by.get(Evenly.name, {}).values() if one.get("covered")]
         if runs:
             covered = np.mean([one["covered"] for one in runs], axis=0)
             off = [one["class_off"] for one in runs if one["class_off"]]
@@ -216,24 +214,24 @@ def calibration(records: Sequence[Record]) -> str:
 
 
 def worse(records: Sequence[Record]) -> str:
-    """Columns that are worse than the mean or mode, for each peer."""
+    """Columns that are worse than the mean or mode, peer by peer."""
     lines = []
-    for peer in PEERS[1:]:
-        runs = [one for one in records if one["peer"] == peer]
-        if runs:
-            named = sorted({f"{one['dataset']}: {name}" for one in runs for name in one["worse"]})
+    for peer in run_peers(records):
+        if not peer.baseline:
+            runs = [one for one in records if one["peer"] == peer.name]
+            columns = sorted({f"{one['dataset']}: {name}" for one in runs for name in one["worse"]})
             scored = sum(error is not None for one in runs for error in one["errors"])
-            shown = "; ".join(named) if peer in OWN else ""
-            lines.append([peer, f"{sum(len(one['worse']) for one in runs)} of {scored}", shown or "–"])
+            which = "; ".join(columns) if peer.own else ""
+            lines.append([peer.label, f"{sum(len(one['worse']) for one in runs)} of {scored}", which or "–"])
     return table(["peer", "columns worse", "which (evenly)"], lines)
 
 
 def inferred(records: Sequence[Record]) -> str:
-    """What evenly loses, or wins, where it is not told the kinds, and which it found instead."""
+    """Evenly's error without declared kinds relative to that with them, and which other kinds it inferred."""
     lines = []
     for (mechanism, percent, dataset), by in rows(records):
-        runs = by.get("evenly-inferred", {})
-        found = ratio(runs, by.get("evenly", {}))
+        runs = by.get(EvenlyInferred.name, {})
+        found = ratio(runs, by.get(Evenly.name, {}))
         if found:
             changes: dict[str, list[str]] = {}
             for one in runs.values():
@@ -242,13 +240,18 @@ def inferred(records: Sequence[Record]) -> str:
                     names += [name] if name not in names else []
             kinds = "; ".join(f"{change}: {', '.join(names)}" for change, names in sorted(changes.items()))
             left = sorted({name for one in runs.values() for name in one["left_missing"]})
-            said = [f"{found[0]:.3f}", str(found[1]), kinds or "–", ", ".join(left) or "–"]
-            lines.append([f"{mechanism} {percent} %", dataset, *said])
+            cells = [f"{found[0]:.3f}", str(found[1]), kinds or "–", ", ".join(left) or "–"]
+            lines.append([f"{mechanism} {percent} %", dataset, *cells])
     return table(["hidden", "data set", "inferred / told", "on masks", "kinds", "left missing"], lines)
 
 
+def notes(records: Sequence[Record]) -> str:
+    """Say what the peers are that have runs."""
+    return "\n".join(f"- {peer.label}: {peer.note}" for peer in run_peers(records))
+
+
 def balance(records: Sequence[Record]) -> str:
-    """Errors of the same network under each method."""
+    """Errors of the same network under each scaling method."""
     lines = []
     for dataset in DATASETS:
         by = {one["method"]: one for one in records if one["dataset"] == dataset}
@@ -275,17 +278,17 @@ def picture(records: Sequence[Record]) -> bytes:
     figure = require("matplotlib.figure", "tool").Figure(figsize=(8.0, 3.6), layout="constrained")
     ax = figure.subplots()
     groups = {key[2]: by for key, by in rows(records) if key[:2] == ("mcar", 20)}
-    shown = [peer for peer in PEERS[1:] if any(peer in by for by in groups.values())]
-    labelled: set[str] = set()
+    runs = [one for by in groups.values() for own in by.values() for one in own.values()]
+    shown = [peer for peer in run_peers(runs) if not peer.baseline]
     for i, peer in enumerate(shown):
+        places, heights = [], []
         for at, by in enumerate(groups.values()):
-            runs = [one for mask, one in by.get(peer, {}).items() if mask in compared_masks(by)]
-            if runs:
-                height = float(np.mean([one["error"] / one["baseline"] for one in runs]))
-                place = at + 0.8 * (i - 0.5 * (len(shown) - 1)) / len(shown)
-                label = peer if peer not in labelled else None
-                labelled.add(peer)
-                ax.bar(place, height, 0.8 / len(shown), color=COLORS[peer], label=label)
+            own = [one for mask, one in by.get(peer.name, {}).items() if mask in compared_masks(by)]
+            if own:
+                places.append(at + 0.8 * (i - 0.5 * (len(shown) - 1)) / len(shown))
+                heights.append(float(np.mean([one["error"] / one["baseline"] for one in own])))
+        if places:
+            ax.bar(places, heights, 0.8 / len(shown), color=peer.color or f"C{i}", label=peer.label)
     ax.axhline(1.0, color="0.3", linewidth=1.0, linestyle=":")
     ax.set_xticks(range(len(groups)), list(groups))
     ax.set_ylabel("error / mean or mode")
@@ -296,11 +299,11 @@ def picture(records: Sequence[Record]) -> bytes:
 
 
 def reliability(records: Sequence[Record]) -> bytes:
-    """Draw how often imputed classes are right against how probable they were said to be, by data set."""
+    """Draw how often imputed classes are right against their predicted probabilities, by data set."""
     figure = require("matplotlib.figure", "tool").Figure(figsize=(4.6, 4.0), layout="constrained")
     ax = figure.subplots()
     ax.plot([0.0, 1.0], [0.0, 1.0], color="0.6", linewidth=1.0, linestyle=":")
-    groups = {key[2]: by.get("evenly", {}) for key, by in rows(records) if key[:2] == ("mcar", 20)}
+    groups = {key[2]: by.get(Evenly.name, {}) for key, by in rows(records) if key[:2] == ("mcar", 20)}
     for (dataset, runs), marker in zip(groups.items(), "os^Dvp", strict=False):
         cells = np.array(runs.get(1, {}).get("reliability", ()))
         cells = cells[cells[:, 0] >= FEWEST_CELLS] if len(cells) else cells
@@ -315,14 +318,14 @@ def reliability(records: Sequence[Record]) -> bytes:
 
 
 def as_png(figure: Any) -> bytes:
-    """Return a picture that has the same bytes whenever it is drawn."""
+    """Return a picture as PNG, with the same bytes whenever it is drawn."""
     stream = io.BytesIO()
     figure.savefig(stream, format="png", dpi=110, metadata={"Software": None})
     return stream.getvalue()
 
 
 def page(text: str) -> str:
-    """Return the page with its tables made again."""
+    """Return the page with its tables made from the records, and notes on the peers if it has a place for them."""
     records = current(read("peers.jsonl"))
     makers = {
         "counts": counts,
@@ -333,6 +336,8 @@ def page(text: str) -> str:
         "inferred": inferred,
         "worse": worse,
     }
+    if "<!-- peers -->" in text:
+        makers["peers"] = notes
     sections = {name: make(records) for name, make in makers.items()}
     small = current(read("small.jsonl"))
     sections |= {"small": errors(small), "small_calibration": calibration(small)}
@@ -340,7 +345,7 @@ def page(text: str) -> str:
 
 
 def main() -> None:
-    """Write the page and draw the picture."""
+    """Write the page and draw its pictures."""
     write_text(PAGE, page(PAGE.read_text(encoding="utf-8")))
     records = current(read("peers.jsonl"))
     write_bytes(RESULTS / "pictures" / "peers.png", picture(records))

@@ -1,7 +1,8 @@
-"""The comparison with other imputers: what is hidden, what the peers do, how runs are scored and put side by side."""
+"""The comparison with other imputers: hidden cells, the peers, scores, records and the page of results."""
 
 from __future__ import annotations
 
+import doctest
 import importlib.util
 import json
 import shutil
@@ -37,7 +38,7 @@ imputers = sys.modules["peer_imputers"]
 
 @pytest.fixture(scope="module")
 def data() -> DataSet:
-    """With a class as its first column, as letter has."""
+    """A table whose first column has classes, like that of letter."""
     made = synthetic(400)
     order = [9, *range(9)]
     return replace(made, columns=[made.columns[j] for j in order], values=made.values[:, order])
@@ -79,10 +80,10 @@ def hide_some(data: DataSet, mechanism: str = "mcar"):
     return columns, truth, np.where(hidden, np.nan, truth), hidden
 
 
-@pytest.mark.parametrize("of_numbers", [{}, imputers.LIKE_R], ids=["scikit-learn", "R"])
-def test_missforest_fills_every_cell_and_beats_the_mean_where_columns_depend(data, of_numbers):
+@pytest.mark.parametrize("forest", [imputers.MissForest, imputers.MissForestSqrt])
+def test_missforest_fills_every_cell_and_beats_the_mean_where_columns_depend(data, forest):
     columns, truth, visible, hidden = hide_some(data)
-    full = imputers.missforest(columns, visible.copy(), n_trees=5, most=2, of_numbers=of_numbers).values
+    full = forest(n_trees=5, max_rounds=2).impute(columns, visible.copy()).values
     assert (full[~np.isnan(visible)] == visible[~np.isnan(visible)]).all()
     assert np.isfinite(full).all()
     errors, simple = column_errors(columns, truth, full, hidden), baseline_errors(columns, truth, hidden)
@@ -90,21 +91,21 @@ def test_missforest_fills_every_cell_and_beats_the_mean_where_columns_depend(dat
     assert (errors[strong] < 0.8 * simple[strong]).all()
 
 
-def test_missforest_stops_when_neither_numbers_nor_classes_come_closer(monkeypatch, data):
+def test_missforest_stops_when_neither_numbers_nor_classes_converge(monkeypatch, data):
     columns, _, visible, _ = hide_some(data)
     tables = []
 
     def moved(before, after, classes):
         tables.append(after.copy())
-        return next(said)
+        return next(moves)
 
     monkeypatch.setattr(imputers, "how_far", moved)
-    said = iter(np.array([[3.0, 3.0], [4.0, 2.0], [4.0, 3.0], [0.0, 0.0]]))
-    full = imputers.missforest(columns, visible.copy(), n_trees=1, most=10).values
+    moves = iter(np.array([[3.0, 3.0], [4.0, 2.0], [4.0, 3.0], [0.0, 0.0]]))
+    full = imputers.MissForest(n_trees=1).impute(columns, visible.copy()).values
     assert len(tables) == 3
     assert (full == tables[1]).all()
-    said = iter(np.array([[3.0, 3.0], [4.0, 4.0]]))
-    assert (imputers.missforest(columns, visible.copy(), n_trees=1, most=2).values == tables[-1]).all()
+    moves = iter(np.array([[3.0, 3.0], [4.0, 4.0]]))
+    assert (imputers.MissForest(1, max_rounds=2).impute(columns, visible.copy()).values == tables[-1]).all()
 
 
 def test_moves_of_numbers_are_relative_to_all_numbers():
@@ -117,7 +118,7 @@ def test_neighbours_vote_for_classes_instead_of_averaging_their_codes():
     columns = [Column(name="x", kind="real"), Column(name="color", kind="categorical", classes=[0, 1, 2])]
     near = [[0.0, 0.0], [0.1, 0.0], [0.2, 2.0], [0.3, 2.0], [0.4, 2.0]]
     visible = np.array([*near, [0.2, np.nan], *([9.0, 1.0] for _ in range(6))])
-    full = imputers.nearest(columns, visible).values
+    full = imputers.NearestNeighbours().impute(columns, visible).values
     assert full[5, 1] == 2.0
     known = ~np.isnan(visible)
     assert full[known] == pytest.approx(visible[known])
@@ -125,12 +126,12 @@ def test_neighbours_vote_for_classes_instead_of_averaging_their_codes():
 
 def test_neighbours_fill_every_cell(data):
     columns, truth, visible, hidden = hide_some(data)
-    errors = column_errors(columns, truth, imputers.nearest(columns, visible).values, hidden)
+    errors = column_errors(columns, truth, imputers.NearestNeighbours().impute(columns, visible).values, hidden)
     assert peers.scored_mean(errors) < 0.8 * peers.scored_mean(baseline_errors(columns, truth, hidden))
 
 
 class Echo:
-    """Imputes the truth, and leaves one column as it is."""
+    """An imputer that returns the truth, but leaves one column as it is."""
 
     truth, left = None, "count_1"
 
@@ -145,7 +146,7 @@ class Echo:
         return self.truth.assign(**{self.left: frame[self.left]})
 
 
-def test_codes_survive_a_table_of_texts_and_what_was_inferred_is_told(data, monkeypatch):
+def test_codes_survive_a_table_of_texts_and_inferred_kinds_are_recorded(data, monkeypatch):
     columns, truth, visible, hidden = hide_some(data)
     table = imputers.as_people_have_it(columns, visible)
     assert set(table["group"].dropna()) == {"c0", "c1", "c2", "c3"}
@@ -153,17 +154,17 @@ def test_codes_survive_a_table_of_texts_and_what_was_inferred_is_told(data, monk
     np.testing.assert_array_equal(imputers.as_codes(columns, table), visible)
     monkeypatch.setattr(Echo, "truth", imputers.as_people_have_it(columns, truth))
     monkeypatch.setattr(evenly, "Imputer", Echo)
-    made = imputers.evenly_inferred(columns, visible.copy())
+    made = imputers.EvenlyInferred().impute(columns, visible.copy())
     errors = column_errors(columns, truth, made.values, hidden)
     simple = baseline_errors(columns, truth, hidden)
     at = data.columns.index("count_1")
     assert errors[at] == pytest.approx(simple[at])
     assert not np.delete(errors, at).any()
-    assert made.notes["left_missing"] == ["amount_3", "count_1"]  # one of them has cells that nobody knows
+    assert made.notes["left_missing"] == ["amount_3", "count_1"]  # the first has cells that are missing to begin with
     assert (made.notes["epochs"], made.notes["networks"]) == (7, 3)
     kinds = {column.name: column.kind for column in Echo(0).fit(table).schema_.columns}
-    told = {column.name: column.kind for column in columns}
-    assert made.notes["other_kinds"] == {name: [told[name], kinds[name]] for name in told if told[name] != kinds[name]}
+    others = {column.name: [column.kind, kinds[column.name]] for column in columns}
+    assert made.notes["other_kinds"] == {name: pair for name, pair in others.items() if pair[0] != pair[1]}
 
 
 # --- how runs are scored ------------------------------------------------------------------------------------------
@@ -171,14 +172,14 @@ def test_codes_survive_a_table_of_texts_and_what_was_inferred_is_told(data, monk
 
 def test_a_column_without_hidden_cells_is_not_in_the_mean(data):
     columns, truth, visible, hidden = hide_some(data, "mar")
-    errors = column_errors(columns, truth, imputers.average(columns, visible).values, hidden)
+    errors = column_errors(columns, truth, imputers.MeanOrMode().impute(columns, visible).values, hidden)
     assert np.isnan(errors).sum() == 1
     assert peers.scored_mean(errors) == pytest.approx(peers.scored_mean(baseline_errors(columns, truth, hidden)))
     assert np.isfinite(peers.scored_mean(errors))
 
 
 class Certain:
-    """Has all numbers in bins, and every truth in the middle of its distribution."""
+    """An imputer with all numbers in bins, and every truth in the middle of its distribution."""
 
     def __init__(self, columns, shape):
         self.bins_ = {column.name: self for column in columns if not column.has_classes}
@@ -266,7 +267,7 @@ def test_what_is_recorded_by_the_same_code_is_not_run_again(tmp_path, monkeypatc
 
 
 @pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
-def test_evenly_tells_its_commit_or_else_its_version(monkeypatch, tmp_path):
+def test_the_record_names_evenlys_commit_or_else_its_version(monkeypatch, tmp_path):
     monkeypatch.setattr(evenly, "__file__", str(tmp_path / "__init__.py"))
     assert imputers.commit() == evenly.__version__
     git = ["git", "-c", "user.name=a", "-c", "user.email=a@b.c", "-c", "commit.gpgsign=false"]
@@ -349,6 +350,124 @@ def test_what_was_inferred_is_listed(make_peers):
 def test_the_picture_is_drawn_with_peers_on_some_masks(make_peers):
     pytest.importorskip("matplotlib")
     assert make_peers.picture(wine()).startswith(b"\x89PNG")
+
+
+# --- a new peer -----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def toy():
+    """A peer that is declared in one class, and nowhere else."""
+
+    class Toy(imputers.Peer):
+        name, label, note = "toy", "Toy 2", "imputes zeros"
+        revision = 7
+        color = "#123456"
+        kinds = frozenset({"real", "positive", "categorical"})
+        compare_time = True
+
+        def impute(self, columns, visible):
+            return imputers.Filled(np.nan_to_num(visible), {"zeros": True})
+
+    yield Toy
+    del imputers.PEERS["toy"]
+
+
+def ask(monkeypatch, out: Path, *options: str) -> list[str]:
+    """Run the script with runs made in this process; return the peers that were run."""
+    asked = []
+
+    def start(settings, folder):
+        asked.append(settings["peer"])
+        return peers.run(settings, folder)
+
+    monkeypatch.setattr(peers, "start", start)
+    monkeypatch.setattr(sys, "argv", ["peers.py", "--out", str(out), "--dataset", "iris", *options])
+    peers.main()
+    return asked
+
+
+def test_a_new_peer_is_one_class_for_the_benchmark(toy, tmp_path, monkeypatch, capsys):
+    out = tmp_path / "peers.jsonl"
+    assert ask(monkeypatch, out, "--peer", "mean-or-mode", "toy") == ["mean-or-mode", "toy"]
+    made = json.loads(out.read_text().splitlines()[-1])
+    assert (made["peer"], made["revision"], made["zeros"]) == ("toy", "1.7", True)
+    assert made["error"] > made["baseline"]
+    assert ask(monkeypatch, out, "--peer", "mean-or-mode", "toy") == []
+    monkeypatch.setattr(toy, "revision", 8)
+    assert ask(monkeypatch, out, "--peer", "mean-or-mode", "toy") == ["toy"]
+    capsys.readouterr()
+    assert list(imputers.PEERS)[-1] == "toy"
+    assert peers.summary([record("evenly", 0.1), record("toy", 0.2)]) == ["mcar 20 wine 1: evenly 0.500 x toy"]
+
+
+def test_a_peer_is_run_only_where_its_package_is_installed(toy, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(toy, "package", "no_such_package")
+    assert ask(monkeypatch, tmp_path / "peers.jsonl", "--peer", "toy", "mean-or-mode") == ["mean-or-mode"]
+    assert "toy: not installed" in capsys.readouterr().out
+    packages = {name: peer.package for name, peer in imputers.PEERS.items() if peer.package}
+    assert packages == {"miceforest": "miceforest", "hyperimpute": "hyperimpute", "toy": "no_such_package"}
+
+
+def test_a_peer_is_not_run_on_kinds_that_it_cannot_impute(toy, monkeypatch):
+    settings = dict(zip(peers.KEYS, ("iris", 20, 1, "mcar", "toy"), strict=True))
+    assert peers.run(settings, None)["zeros"]
+    monkeypatch.setattr(toy, "kinds", frozenset({"real", "positive"}))
+    with pytest.raises(ValueError, match=r"^toy cannot impute columns of these kinds: target \(categorical\)$"):
+        peers.run(settings, None)
+
+
+def test_a_new_peer_is_one_class_for_the_page(toy, make_peers, monkeypatch):
+    costs = {"seconds": 40.0, "cpu_seconds": 20.0, "worse": ["ph +9.0%"]}
+    records = [*wine(), *(record("toy", 0.1, mask, **costs) for mask in (1, 2))]
+    (row,) = cells_of(make_peers.errors(records))
+    assert (row["Toy 2"], row["worst ratio"], row["to"]) == ("**0.1000** (2)", "2.100", "Toy 2")
+    assert "1: 2.000 Toy 2; 2: 2.200 Toy 2" in make_peers.by_mask(records)
+    assert "less time than Toy 2 on 1 of 1, and up to 3 % more on 0 (wine 0.25)" in make_peers.counts(records)
+    assert cells_of(make_peers.costs(records))[0]["Toy 2"] == "40 s (20 CPU), 0.5 GiB"
+    assert "| Toy 2 | 2 of 2 | – |" in make_peers.worse(records)
+    monkeypatch.setattr(make_peers, "read", lambda name: records if name == "peers.jsonl" else [])
+    text = make_peers.PAGE.read_text(encoding="utf-8")
+    assert "- Toy 2: imputes zeros\n" in make_peers.page(f"{text}<!-- peers -->\n<!-- end -->\n")
+    assert "imputes zeros" not in make_peers.page(text)
+
+
+def test_a_new_peer_has_bars_of_one_color(toy, make_peers, monkeypatch):
+    pytest.importorskip("matplotlib")
+    colors = pytest.importorskip("matplotlib.colors")
+    monkeypatch.setattr(make_peers, "as_png", lambda figure: figure)
+    records = [*wine(), *(record("toy", 0.1, dataset=dataset) for dataset in ("wine", "adult"))]
+    for declared, drawn in (("#123456", "#123456"), (None, "C3")):
+        monkeypatch.setattr(toy, "color", declared)
+        (ax,) = make_peers.picture(records).axes
+        bars = next(bars for bars in ax.containers if bars.get_label() == "Toy 2")
+        assert {colors.to_hex(bar.get_facecolor()) for bar in bars} == {colors.to_hex(drawn)}
+        assert len(bars) == 2
+
+
+def test_names_of_peers_are_not_taken_twice(toy):
+    with pytest.raises(ValueError, match="Two peers have the name 'toy'"):
+        type("Other", (imputers.Peer,), {"name": "toy"})
+    assert imputers.PEERS["toy"] is toy
+
+
+def test_a_base_of_peers_is_no_peer(toy):
+    before = list(imputers.PEERS)
+    type("Base", (toy,), {})
+    assert list(imputers.PEERS) == before
+
+
+def test_records_of_a_peer_that_is_gone_are_read(make_peers):
+    gone = record("gone", 0.1)
+    assert gone["revision"] == "1.1"
+    assert peers.current([gone]) == [gone]
+    (row,) = cells_of(make_peers.errors([*wine(), gone]))
+    assert (row["to"], "gone" in row) == ("gone", False)
+
+
+def test_the_example_of_a_peer_runs():
+    assert doctest.testmod(imputers, raise_on_error=True).attempted >= 3
+    assert "median" not in imputers.PEERS
 
 
 # --- small tables -------------------------------------------------------------------------------------------------
