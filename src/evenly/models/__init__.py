@@ -1,7 +1,7 @@
-"""The models by name: arrays of features and a mask come in, natural parameters of every cell go out.
+"""Models by name: arrays of features and a mask come in, natural parameters of every cell go out.
 
-What a model is, what it can do and how its arrays are laid out is known without JAX; the models themselves are imported
-when they are asked for. Tables, scales and methods are not known here.
+The interface, the specs and the array layout do not import JAX; a model's class is imported when it is first used.
+Models know nothing about tables, scales and scaling methods.
 """
 
 from evenly.models.base import Fitted, History, Info, Model, Plan, Stream, Trace, Watchers, flatten, unflatten

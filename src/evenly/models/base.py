@@ -1,4 +1,4 @@
-"""The interface of a model: how it is fitted, what it predicts. Without JAX."""
+"""The interface of a model: fitting and prediction. Does not import JAX."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ Floats = npt.NDArray[np.float64]
 
 
 class Info(NamedTuple):
-    """For looking at: the ELBO per row and its log-likelihood by column (per row, observed cells)."""
+    """Diagnostics of a step or an epoch: the ELBO, and the log-likelihood of each column's observed cells, per row."""
 
     elbo: Any
     log_likelihood: Any
 
 
 class History(NamedTuple):
-    """What every epoch brought, as arrays: epoch x (runs x) ..."""
+    """The diagnostics of every epoch, as arrays: epoch x (runs x) ..."""
 
     elbo: npt.NDArray[Any]
     log_likelihood: npt.NDArray[Any]
@@ -32,7 +32,7 @@ class History(NamedTuple):
 
 
 class Trace(NamedTuple):
-    """Gradients at some points of a training: after how many epochs, each column's gradient norm and its change."""
+    """Gradient norms during training: the epochs they were taken at, each column's norm, and its change by one step."""
 
     epochs: npt.NDArray[Any]
     gradients: npt.NDArray[Any]
@@ -40,7 +40,7 @@ class Trace(NamedTuple):
 
 
 class Stream(NamedTuple):
-    """A table that comes part by part, without end: an epoch is `n_parts` of them, each of `n_steps` batches."""
+    """An endless stream of a table's rows: an epoch is `n_parts` parts of `n_steps` batches each."""
 
     parts: Iterator[Data]
     n_parts: int
@@ -48,7 +48,7 @@ class Stream(NamedTuple):
 
 
 class Fitted(NamedTuple):
-    """A model's shared parameters, what every epoch brought, and the gradients that were asked for."""
+    """A fitted model: its shared parameters, training history and gradient trace."""
 
     shared: dict[str, Any]
     history: History
@@ -57,53 +57,53 @@ class Fitted(NamedTuple):
 
 @dataclass(frozen=True)
 class Plan:
-    """How a model is trained."""
+    """Training settings of a model."""
 
     learning_rate: float
     epochs: int
     batch_size: int = 1024
     weights: Any = 1.0
-    """Of each column's log-likelihood in the objective."""
+    """The weight of each column's log-likelihood in the objective."""
     trace_points: int | None = None
-    """At how many points to trace gradients, evenly spaced, and before the first epoch; 0: there alone."""
+    """Trace gradients before the first epoch and at this many evenly spaced points after it; None: never."""
 
 
 class Watchers(NamedTuple):
-    """Who is asked while a model is trained."""
+    """Functions that are called during training."""
 
     validate: Callable[[Any], float] | None = None
-    """A score of shared parameters, the higher the better: training ends when it no longer rises."""
+    """Scores shared parameters, higher is better; training stops early when the score no longer improves."""
     on_epoch: Callable[[float, Info], bool | None] | None = None
-    """Called with the epoch and its info; training ends if it returns True."""
+    """Called with the epoch and its info; training stops if it returns True."""
 
 
 NOBODY = Watchers()
 
 
 class Model(ABC):
-    """A model of some sizes: a frozen dataclass that holds no arrays.
+    """A model with given sizes: a frozen dataclass without arrays.
 
-    A subclass that declares a `spec` is known by its name from then on.
+    A subclass that declares a `spec` is registered under its name.
     """
 
     spec: ClassVar[ModelSpec]
     """What the model can do."""
 
     def __init_subclass__(cls, **settings: Any) -> None:
-        """Register a model that has a spec."""
+        """Register a subclass that declares a spec."""
         super().__init_subclass__(**settings)
         if "spec" in vars(cls):
             register(cls.spec, cls)
 
     @property
     def hides_cells(self) -> bool:
-        """Whether it is trained to predict cells hidden from it: then validation cells can end the training."""
+        """Whether it is trained to predict hidden cells, so that validation cells can stop training early."""
         return self.spec.calibrated
 
     @classmethod
     @abstractmethod
     def of_size(cls, n_rows: int, n_columns: int, sizes: Mapping[str, int]) -> Model:
-        """Return the model with the paper's sizes for a table, but for those that are given by name."""
+        """Return the model with default sizes for a table; `sizes` overrides them by name."""
 
     @abstractmethod
     def fit(
@@ -115,12 +115,12 @@ class Model(ABC):
         watchers: Watchers = NOBODY,
         stream: Stream | None = None,
     ) -> Fitted:
-        """Fit the model from the start.
+        """Fit the model from scratch.
 
         Parameters
         ----------
         stream : Stream, optional
-            All rows, part by part; then `data` are only some of them, to start from.
+            All rows, in parts; `data` is then a sample of them, to initialize from.
         """
 
     @abstractmethod
@@ -133,19 +133,19 @@ class Model(ABC):
         *,
         alike: bool = False,
     ) -> list[npt.NDArray[Any]]:
-        """Return the natural parameters of every feature for rows that may be new.
+        """Return the natural parameters of every feature, for rows of fit or new ones.
 
         Parameters
         ----------
         draw : numbers, optional
-            Seeds of a draw from the posterior; without, its mean is taken.
+            Seeds of a draw from the posterior; by default, its mean is used.
         alike : bool
-            Whether every row draws the same random numbers, so that what comes of it is its own alone.
+            Whether every row uses the same random numbers, so that its result does not depend on other rows.
         """
 
 
 def flatten(shared: Mapping[str, Any], before: str = "") -> dict[str, npt.NDArray[Any]]:
-    """Return the arrays of shared parameters, which are dicts in dicts, by name.
+    """Flatten nested dicts of parameters into arrays by name.
 
     Examples
     --------
@@ -162,7 +162,7 @@ def flatten(shared: Mapping[str, Any], before: str = "") -> dict[str, npt.NDArra
 
 
 def unflatten(arrays: Mapping[str, npt.NDArray[Any]]) -> dict[str, Any]:
-    """Undo `flatten`.
+    """Invert `flatten`.
 
     Examples
     --------
@@ -172,8 +172,8 @@ def unflatten(arrays: Mapping[str, npt.NDArray[Any]]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, value in arrays.items():
         *path, last = name.split("/")
-        own = found
+        branch = found
         for step in path:
-            own = own.setdefault(step, {})
-        own[last] = value
+            branch = branch.setdefault(step, {})
+        branch[last] = value
     return found

@@ -1,9 +1,9 @@
-"""Black-box variational inference: the ELBO by column, one step, one epoch, predictions and gradients.
+"""Black-box variational inference: the ELBO by column, steps, epochs, predictions and gradients.
 
 A model never sees a dataframe, a scale or a method's name. It gets inputs that are the same under every method, the
-scaled features to explain, a mask, and a wiring: the likelihood of each feature and the column it belongs to. What is
-compiled knows sizes alone: the wiring and the numbers of rows and steps are passed as arrays, so that another table can
-use the same program.
+scaled features to explain, a mask, and a wiring: the likelihood of each feature and the column it belongs to. Compiled
+programs depend on array sizes only: the wiring and the numbers of rows and steps are passed as arrays, so that other
+tables can reuse a program.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ keep_compiled()
 
 
 class Terms(NamedTuple):
-    """The ELBO's parts: log-likelihood by row and column, KL of the rows' variables, KL of the shared ones."""
+    """Terms of the ELBO: log-likelihood by row and column, KL of local (per-row) variables, KL of shared variables."""
 
     log_likelihood: jax.Array
     local_kl: jax.Array
@@ -39,41 +39,41 @@ class Terms(NamedTuple):
 
 
 class Start(NamedTuple):
-    """Where a training starts: trees (dicts in dicts) of NumPy arrays."""
+    """Initial parameters: pytrees (nested dicts) of NumPy arrays."""
 
     shared: dict[str, Any]
-    """What all rows have in common, and is learned."""
+    """Learned parameters that all rows share."""
     local: dict[str, Any]
-    """What each row has: arrays by row."""
+    """Learned parameters of each row, along the first axis."""
     fixed: dict[str, Any]
-    """What is known from the data, and stays as it is."""
+    """Constants computed from the data."""
 
 
 class Trained(Model):
-    """A model that is learned by gradients: what it has to say; the loop does the rest."""
+    """A model trained by gradient steps: subclasses define the ELBO and predictions, the training loop is shared."""
 
     second_decay: ClassVar[float] = 0.999
-    """Of Adam's second moment."""
+    """Decay rate of Adam's second moment (b2)."""
     weight_decay: ClassVar[float] = 0.0
-    """Of the arrays named `weight`, by step and learning rate."""
+    """Weight decay of the arrays named `weight`, as in AdamW."""
     optimization: ClassVar[int] = 3
-    """How hard the compiler tries (XLA's level of optimization): less where that takes longer than it ever saves."""
+    """XLA's optimization level: lower where optimizing takes longer than it saves."""
 
     def schedule(self, progress: Any) -> Any:
-        """Return what the learning rate is multiplied by, after a share of all steps."""
+        """Return the multiplier of the learning rate, given the share of steps already taken."""
         return 1.0
 
     @abstractmethod
     def init(self, rng: np.random.Generator, layout: Layout, data: Data) -> Start:
-        """Return the first variational parameters, from the observed cells of a table."""
+        """Return initial variational parameters, estimated from the observed cells."""
 
     @abstractmethod
     def terms(self, shared: Any, local: Any, key: jax.Array, wiring: Wiring, data: Data, epoch: jax.Array) -> Terms:
-        """Return the ELBO's parts for some rows, by one reparametrized draw."""
+        """Return the terms of the ELBO for a batch of rows, from one reparametrized draw."""
 
     @abstractmethod
     def predict(self, shared: Any, local: Any, key: jax.Array | None, wiring: Wiring, data: Data) -> jax.Array:
-        """Return raw parameters of every row: at the posterior means, or at a draw if a key is given."""
+        """Return the raw parameters of every row: at the posterior mean, or at a draw if a key is given."""
 
     @abstractmethod
     def infer_local(self, shared: Any, key: jax.Array, wiring: Wiring, data: Data) -> Any:
@@ -88,7 +88,7 @@ class Trained(Model):
         watchers: Watchers = NOBODY,
         stream: Stream | None = None,
     ) -> Fitted:
-        """Train it from the start; see `fitting.fit_model`."""
+        """Train the model from scratch; see `fitting.fit_model`."""
         from evenly.models.fitting import fit_model
 
         return fit_model(self, layout, data, seed, plan, watchers, stream)
@@ -102,14 +102,14 @@ class Trained(Model):
         *,
         alike: bool = False,
     ) -> list[npt.NDArray[Any]]:
-        """Return the natural parameters of every feature for rows that may be new."""
+        """Return the natural parameters of every feature, for rows of fit or new ones."""
         key = np.random.SeedSequence(draw or 0).generate_state(2)
         found = _predict(self, wire(layout), shared, data, key, draw is not None, alike)
         return layout.by_feature(np.asarray(found))
 
 
 class State(NamedTuple):
-    """All that goes forward from step to step."""
+    """The state of a training, carried from step to step."""
 
     shared: Any
     fixed: Any
@@ -117,25 +117,25 @@ class State(NamedTuple):
     shared_moments: optax.OptState
     local_moments: tuple[Any, Any]
     seed: Any
-    """The first key. The order of rows goes by it and the epoch, wherever a training stops on its way."""
+    """The initial key. The order of rows depends on it and the epoch only, wherever training pauses."""
     key: Any
-    """As numbers, so that it can be made without a program."""
+    """Raw key data, which can be created without compiling a program."""
     epoch: Any
     learning_rate: Any
     n_steps: Any
-    """How many steps there are to be in all, for a schedule."""
+    """The planned number of steps, for the schedule."""
     n_rows: Any
-    """How many rows the table has: its arrays may have more."""
+    """The number of rows of the table; its arrays may be padded."""
     weights: Any
-    """Of each column's log-likelihood in the objective."""
+    """The weight of each column's log-likelihood in the objective."""
 
     def of_steps(self, n_steps: float) -> State:
-        """Return the state of a training that is to take so many steps in all."""
+        """Return the state of a training that is planned to take `n_steps` steps."""
         return self._replace(n_steps=np.asarray(n_steps, np.asarray(self.n_steps).dtype))
 
 
 def jit_by_model(function: Callable[..., Any], static_argnums: tuple[int, ...]) -> Callable[..., Any]:
-    """Compile a function whose first argument is a model, with as much optimization as the model asks for."""
+    """Compile a function whose first argument is a model, at the model's optimization level."""
 
     @cache
     def compiled(level: int) -> Callable[..., Any]:
@@ -145,7 +145,7 @@ def jit_by_model(function: Callable[..., Any], static_argnums: tuple[int, ...]) 
     return lambda model, *rest: compiled(model.optimization)(model, *rest)
 
 
-# For what runs a few times: compiling takes longer than running, and without optimizations half as long.
+# For programs that run a few times: compiling takes longer than running, and half as long without optimization.
 jit_once = partial(jax.jit, compiler_options={"xla_backend_optimization_level": 0})
 
 
@@ -174,14 +174,14 @@ def start(
     weights: Any = 1.0,
     n_rows: int | None = None,
 ) -> State:
-    """Return the first state, of NumPy arrays, of a training of one step; see `State.of_steps`.
+    """Return the initial state, of NumPy arrays, of a training of one step; see `State.of_steps`.
 
     Parameters
     ----------
     weights : array
-        Of each column's log-likelihood in the objective.
+        The weight of each column's log-likelihood in the objective.
     n_rows : int, optional
-        Of the arrays that training will see; by default as many as `data` have.
+        Rows of the padded arrays that training will see; by default those of `data`.
     """
     shared, local, fixed = model.init(np.random.default_rng(seed), layout, data)
     dtype = data.targets.dtype
@@ -189,8 +189,8 @@ def start(
     local = jax.tree.map(lambda part: np.pad(part, [(0, lacking), *[(0, 0)] * (part.ndim - 1)]), local)
     zeros = partial(jax.tree.map, np.zeros_like)
     moments = optax.ScaleByAdamState(np.zeros((), np.int32), zeros(shared), zeros(shared))
-    weighed = np.ones(layout.sizes.columns, dtype)
-    weighed[: layout.n_columns] = weights
+    column_weights = np.ones(layout.sizes.columns, dtype)
+    column_weights[: layout.n_columns] = weights
     key = np.random.SeedSequence(seed).generate_state(2)
     return State(
         shared,
@@ -204,7 +204,7 @@ def start(
         np.asarray(learning_rate, dtype),
         np.ones((), dtype),
         np.int32(len(data.mask)),
-        weighed,
+        column_weights,
     )
 
 
@@ -217,12 +217,12 @@ def objective(
     state: State,
     valid: jax.Array,
 ) -> tuple[jax.Array, Terms]:
-    """Return minus the ELBO per row, as estimated from the valid ones of some rows, and its parts.
+    """Return the negative ELBO per row, estimated from the valid rows of a batch, and its terms.
 
     Parameters
     ----------
-    variables : pair of trees
-        The shared parameters and those of the rows.
+    variables : pair of pytrees
+        The shared and the local parameters.
     """
     shared, local = variables
     terms = model.terms({**shared, **state.fixed}, local, key, wiring, data, state.epoch)
@@ -232,12 +232,12 @@ def objective(
 
 
 def take(tree: Any, rows: jax.Array) -> Any:
-    """Return some rows of all arrays; a row beyond the last is the last."""
+    """Return the given rows of all arrays; indices beyond the last row are clipped to it."""
     return jax.tree.map(lambda part: part.at[rows].get(mode="clip"), tree)
 
 
 def step(model: Trained, wiring: Wiring, data: Data, state: State, rows: jax.Array) -> tuple[State, Info]:
-    """Take one gradient step on some rows; those beyond the last do not count."""
+    """Take one gradient step on a batch of rows; indices beyond the last row are padding."""
     draw = jax.random.wrap_key_data(state.key)
     valid = rows < data.mask.shape[0]
     local, batch = take((state.local, data), rows)
@@ -254,7 +254,7 @@ def step(model: Trained, wiring: Wiring, data: Data, state: State, rows: jax.Arr
     state = state._replace(
         shared=jax.tree.map(lambda p, u: p - rate * u, state.shared, updates),
         shared_moments=shared_moments,
-        key=state.key + np.array([0, 1], np.uint32),  # a counter will do: every key has draws of its own
+        key=state.key + np.array([0, 1], np.uint32),  # a counter is enough: every key has its own draws
     )
     if jax.tree.leaves(local):
         state = _move_rows(adam, state, local, to_local, rows, rate * jnp.sqrt(state.n_rows / valid.sum()))
@@ -263,11 +263,11 @@ def step(model: Trained, wiring: Wiring, data: Data, state: State, rows: jax.Arr
 
 
 def _move_rows(adam: Any, state: State, local: Any, gradient: Any, rows: jax.Array, rate: jax.Array) -> State:
-    """Move the variables of some rows.
+    """Update the local variables of a batch.
 
-    They move only when the row is seen, once an epoch: their moments are as old as the epochs. Adam on all rows at
-    every step would go on moving them by their momentum; with a gradient every n steps, v settles at g^2 / n and the
-    momentum adds up to g, so that they would move sqrt(n) rates an epoch. So they do here, at once.
+    A row is updated only when it is visited, once per epoch, so that Adam's step count is the epoch. Adam on all rows
+    at every step would keep moving a row by its momentum: with a gradient every n steps, v converges to g^2 / n and the
+    momentum sums to g, a move of sqrt(n) learning rates per epoch. Here the row makes that move at once.
     """
     mu, nu = take(state.local_moments, rows)
     updates, moments = adam.update(gradient, optax.ScaleByAdamState(state.epoch, mu, nu))
@@ -282,16 +282,16 @@ def _move_rows(adam: Any, state: State, local: Any, gradient: Any, rows: jax.Arr
 def run_epoch(
     model: Trained, wiring: Wiring, data: Data, state: State, order: jax.Array, n_steps: Any
 ) -> tuple[State, Info]:
-    """Take as many steps as there are, each on the rows that `order` names."""
+    """Take `n_steps` steps, the i-th on the rows `order[i]`."""
 
-    def one(i: Any, carry: tuple[State, Info]) -> tuple[State, Info]:
+    def body(i: Any, carry: tuple[State, Info]) -> tuple[State, Info]:
         state, total = carry
         state, info = step(model, wiring, data, state, order[i])
         return state, jax.tree.map(jnp.add, total, info)
 
     dtype = data.targets.dtype
     nothing = Info(jnp.zeros((), dtype), jnp.zeros(data.mask.shape[-1], dtype))
-    state, total = jax.lax.fori_loop(0, n_steps, one, (state, nothing))
+    state, total = jax.lax.fori_loop(0, n_steps, body, (state, nothing))
     state = state._replace(epoch=state.epoch + 1)
     info = jax.tree.map(lambda part: part / n_steps, total)
     return state, info
@@ -304,7 +304,7 @@ compiled_epoch = jit_by_model(run_epoch, (0,))
 def compiled_epochs(
     model: Trained, wiring: Wiring, data: Data, state: State, order: jax.Array, n_steps: Any
 ) -> tuple[State, Info]:
-    """Run an epoch of several runs at once, along a leading axis."""
+    """Run an epoch of several trainings in parallel, along a leading axis."""
     return jax.vmap(partial(run_epoch, model, wiring, n_steps=n_steps))(data, state, order=order)
 
 
@@ -313,7 +313,7 @@ def compiled_epochs(
 
 @partial(jit_once, static_argnums=0)
 def column_gradients(model: Trained, wiring: Wiring, data: Data, state: State, rows: jax.Array) -> jax.Array:
-    """Return the norm of each column's gradient in the shared parameters, on some rows: who is listened to."""
+    """Return the norm of each column's gradient with respect to the shared parameters, on a batch of rows."""
     return _norms(_jacobian(model, wiring, data, state, rows, jax.random.wrap_key_data(state.key)))
 
 
@@ -321,7 +321,7 @@ def column_gradients(model: Trained, wiring: Wiring, data: Data, state: State, r
 def gradient_changes(
     model: Trained, wiring: Wiring, data: Data, state: State, rows: jax.Array
 ) -> tuple[jax.Array, jax.Array]:
-    """Return each column's gradient norm, and the norm of its change by one step on the same rows and draws."""
+    """Return each column's gradient norm, and the norm of its change by one step, on the same rows and draws."""
     key = jax.random.wrap_key_data(state.key)
     before = _jacobian(model, wiring, data, state, rows, key)
     after = _jacobian(model, wiring, data, step(model, wiring, data, state, rows)[0], rows, key)
@@ -329,7 +329,7 @@ def gradient_changes(
 
 
 def _jacobian(model: Trained, wiring: Wiring, data: Data, state: State, rows: jax.Array, key: jax.Array) -> Any:
-    """Return the gradient of each column's log-likelihood in the shared parameters: a tree with a leading axis."""
+    """Return the Jacobian of the columns' log-likelihoods with respect to the shared parameters, by column."""
     local, batch = take((state.local, data), rows)
     valid = (rows < data.mask.shape[0])[:, None]
 

@@ -1,33 +1,33 @@
-"""How long to train a table, by its rows: epochs, rows a step, networks. Without JAX."""
+"""Default training budget by number of rows: epochs, batch size, networks. Does not import JAX."""
 
 from __future__ import annotations
 
 from typing import Protocol
 
 VISITS = 3_000_000
-"""How many rows a masked network sees of a large table, the same row counted as often as it is seen."""
+"""Row visits (rows x epochs) of a masked network on a large table."""
 MOST_EPOCHS, SOME_ROWS, MANY_ROWS = 300, 20_000, 30_000
-"""At most 300 epochs up to 20,000 rows; a fixed budget of row visits from 30,000. More would be better, but for the
-time it takes, which is longest at 20,000 rows (some five minutes on two cores)."""
+"""At most 300 epochs up to 20,000 rows; a fixed budget of row visits from 30,000. More epochs would
+still help, but 20,000 rows, the slowest case, already take about five minutes on two cores."""
 FEW_ROWS = 2_000
-"""Fewer rows are learned by several small networks instead of a large one."""
+"""Below this number of rows, several small networks are trained instead of a large one."""
 
 
 class Budget(Protocol):
-    """How long a model is trained if nobody says so."""
+    """The default training budget of a model."""
 
     def epochs(self, n_rows: int, batch_size: int, *, streamed: bool = False) -> int:
-        """Return how often to see every row; once may do for a table so large that it is streamed."""
+        """Return the number of epochs; a streamed table may get a single one."""
 
     def batch_size(self, n_rows: int) -> int:
-        """Return how many rows a step takes."""
+        """Return the number of rows per step."""
 
     def networks(self, n_rows: int) -> int:
-        """Return how many networks to train and average."""
+        """Return the number of networks to train and average."""
 
 
 class _Paper:
-    """The paper's models: some 3,000 steps of 1,024 rows, in 20 to 1,000 epochs.
+    """The budget of the paper's models: about 3,000 steps of 1,024 rows, in 20 to 1,000 epochs.
 
     Examples
     --------
@@ -46,9 +46,9 @@ class _Paper:
 
 
 class _Masked:
-    """Masked networks: 300 epochs up to 20,000 rows (150 if rows are few), some 3 million row visits from 30,000 on.
+    """The budget of masked networks: 300 epochs up to 20,000 rows, about 3 million row visits from 30,000 rows.
 
-    In between, epochs fall in a straight line.
+    In between, the number of epochs decreases linearly. Tables below 2,000 rows get 150 epochs.
 
     Examples
     --------
@@ -75,7 +75,7 @@ MASKED: Budget = _Masked()
 
 
 def published_epochs(n_rows: int) -> int:
-    """Return the epochs of the paper: 3,000 below 1,000 rows (breast), 2,000 below 10,000 (wine, spam), 400 otherwise.
+    """Return the paper's epochs: 3,000 below 1,000 rows (breast), 2,000 below 10,000 (wine, spam), 400 otherwise.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Compiled programs are kept on disk, by JAX, so that the next process need not compile them again."""
+"""The persistent compilation cache: JAX keeps compiled programs on disk for later processes."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ import platformdirs
 from jax.experimental.compilation_cache import compilation_cache
 
 VARIABLE = "EVENLY_CACHE"
-"""The environment variable that names the folder; `off`, and nothing is kept."""
+"""Environment variable with the cache folder; `off` disables the cache."""
 MOST_BYTES = 1 << 30
-"""What was not used for longest goes when there is more; with a limit, JAX also locks the folder while it writes."""
+"""Beyond 1 GiB, the least recently used programs are deleted; with a limit, JAX also locks the folder for writing."""
 LEAST_SECONDS = 0.05
-"""What compiles faster is not worth a file."""
+"""Programs that compile faster than this are not cached."""
 
 
 def keep_compiled() -> Path | None:
-    """Let JAX keep what it compiles, unless it was told where, or not to; returns the folder.
+    """Enable JAX's compilation cache and return its folder.
 
-    A folder that cannot be written is done without.
+    Returns None and changes nothing if the cache is disabled, already configured, or its folder is not writable.
     """
     wanted = os.environ.get(VARIABLE, "")
     if wanted.lower() in ("off", "0", "no") or jax.config.values["jax_compilation_cache_dir"]:
@@ -36,7 +36,7 @@ def keep_compiled() -> Path | None:
             pass
     except OSError:
         return None
-    # A full disk, or a file that another process did not finish, costs a compilation and nothing else.
+    # A full disk, or an unfinished file of another process, costs a recompilation and nothing else.
     warnings.filterwarnings("ignore", "Error (reading|writing) persistent compilation cache", UserWarning)
     settings = {
         "jax_compilation_cache_dir": str(folder),
@@ -45,16 +45,16 @@ def keep_compiled() -> Path | None:
     }
     for name, value in settings.items():
         jax.config.update(name, value)  # type: ignore[no-untyped-call]  # JAX has no types here
-    compilation_cache.reset_cache()  # something may have been compiled before, when nothing was kept
+    compilation_cache.reset_cache()  # JAX may have compiled something before the cache was enabled
     return folder
 
 
 def _machine() -> str:
-    """Name what a compiled program runs on: homes are shared by machines whose processors differ."""
-    facts = [jax.__version__, platform.machine(), platform.system()]
+    """Return an identifier of the machine: home folders are shared by machines with different processors."""
+    details = [jax.__version__, platform.machine(), platform.system()]
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
-        facts += [line for line in lines if line.startswith(("flags", "Features"))][:1]
+        details += [line for line in lines if line.startswith(("flags", "Features"))][:1]
     except OSError:
-        facts.append(platform.processor())
-    return hashlib.sha256("\n".join(facts).encode()).hexdigest()[:12]
+        details.append(platform.processor())
+    return hashlib.sha256("\n".join(details).encode()).hexdigest()[:12]

@@ -1,8 +1,8 @@
 """Matrix factorization: the first natural parameter of every feature is a product of row and feature factors.
 
-Prior: standard normal factors. Posterior: normal; the rows' standard deviations are shared and learned, as are the
-other natural parameters of each likelihood, which every row has in common. A categorical has no first parameter: all
-of its classes' follow the rows, or else rows could tell the first class from the rest and no more.
+Prior: standard normal factors. Posterior: normal; the standard deviations of row factors are learned and shared by all
+rows, as are the other natural parameters of each likelihood. For a categorical, the parameters of all classes are
+products: with the first one alone, rows could only distinguish the first class from the others.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Factorization(Trained):
 
     @classmethod
     def of_size(cls, n_rows: int, n_columns: int, sizes: Mapping[str, int]) -> Factorization:
-        """Half as many factors as columns."""
+        """Return the model with half as many factors as columns."""
         return cls(sizes.get("latent_size", max(1, n_columns // 2)))
 
     def init(self, rng: np.random.Generator, layout: Layout, data: Data) -> Start:
@@ -70,7 +70,7 @@ class Factorization(Trained):
         return jnp.where(wiring.followed, z @ beta, shared["others"])
 
     def infer_local(self, shared: Any, key: jax.Array, wiring: Wiring, data: Data) -> Any:
-        """Climb the rows' part of the ELBO at the mean factors, by Adam from 0."""
+        """Maximize the local part of the ELBO at the mean factors, by Adam from 0."""
         adam = optax.adam(0.1)
 
         def loss(local: Any) -> jax.Array:
@@ -78,23 +78,23 @@ class Factorization(Trained):
             seen = wiring.cell_log_likelihood(raw, data.targets, data.mask).sum()
             return jnp.asarray(0.5 * (local["mean"] ** 2).sum() - seen)
 
-        def climb(carry: Any, _: None) -> tuple[Any, None]:
+        def body(carry: Any, _: None) -> tuple[Any, None]:
             local, moments = carry
             updates, moments = adam.update(jax.grad(loss)(local), moments)
             return (optax.apply_updates(local, updates), moments), None
 
         first = {"mean": jnp.zeros((data.targets.shape[0], self.latent_size), data.targets.dtype)}
-        (local, _), _ = jax.lax.scan(climb, (first, adam.init(first)), None, length=self.inference_steps)
+        (local, _), _ = jax.lax.scan(body, (first, adam.init(first)), None, length=self.inference_steps)
         return local
 
 
 def _starts(layout: Layout, data: Data) -> list[npt.NDArray[Any]]:
-    """Return natural parameters, by feature, to start from: raw products of 0, and the second parameter at its best.
+    """Return initial natural parameters by feature: the first at raw products of 0, the second at its best given that.
 
-    The product of the factors starts near 0, wherever the column is. A second parameter at the maximum likelihood of
-    the column alone would not go with that: of gamma(0.7, b) with the column's b the mean is some hundredth of the
-    column's, and the way back is long. Given the first parameter, the most likely second one makes the mean of its own
-    statistic right: a gamma starts at the column's mean, a normal with its mean square.
+    The product of the factors starts near 0, whatever the column's location. The second parameter of the column's
+    marginal fit does not suit that: gamma(0.7, b) with the marginal b has about a hundredth of the column's mean, and
+    training takes long to recover. The maximum-likelihood second parameter given the first one matches the mean of its
+    statistic: a gamma starts at the column's mean, a normal at its mean square.
     """
     starts = []
     for f, one in enumerate(layout.likelihoods):
@@ -104,7 +104,7 @@ def _starts(layout: Layout, data: Data) -> list[npt.NDArray[Any]]:
             mean, _ = layout.mean_statistics(data, f)
             if isinstance(one, ExponentialFamily):
                 natural = _best_second(one, natural[:1], mean[1:2])[0]
-            else:  # the second parameter says nothing about the mean
+            else:  # the second parameter does not affect the mean
                 natural = np.append(natural[:1], one.fit(mean)[1])
         starts.append(natural)
     return starts
@@ -113,7 +113,7 @@ def _starts(layout: Layout, data: Data) -> list[npt.NDArray[Any]]:
 def _best_second(
     likelihood: Likelihood, first: npt.NDArray[Any], statistic: npt.NDArray[Any]
 ) -> npt.NDArray[np.float64]:
-    """Find the second natural parameter whose mean statistic is this, by halving an interval of log-distances."""
+    """Find the second natural parameter with this mean statistic, by bisection of its log-distance to the bound."""
     low, high = likelihood.natural_bounds[1]
 
     def natural(log_distance: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -123,7 +123,7 @@ def _best_second(
     near, far = np.full_like(first, -30.0), np.full_like(first, 30.0)
     for _ in range(40):
         middle = (near + far) / 2
-        # The mean of a statistic grows with its own parameter.
+        # The mean of a statistic increases with its own parameter.
         beyond = (np.asarray(likelihood.mean_statistics(natural(middle)))[:, 1] > statistic) == (low > -np.inf)
         near, far = np.where(beyond, near, middle), np.where(beyond, middle, far)
     return natural((near + far) / 2)

@@ -1,4 +1,4 @@
-"""A model trained from the start, for whoever has NumPy arrays and a seed: validated, traced, cooled down."""
+"""Training a model from scratch, given NumPy arrays and a seed: early stopping, gradient trace, cool-down."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from evenly.models.loop import Batches, padded_rows, train
 from evenly.models.wiring import wire
 
 N_VALIDATIONS, PATIENCE = 20, 4
-"""At how many points of a training validation cells are scored, and after how many without a better score it ends."""
+"""Validation cells are scored at 20 points of a training, which stops after 4 points without a better score."""
 COOL_DOWN = 0.1
-"""A training that ends early goes on from its best point for this share of the epochs, with a falling learning rate."""
+"""After early stopping, training goes on from its best point for 10 % of the epochs, with a decaying learning rate."""
 
 
 class _Visits(NamedTuple):
-    """How a training goes through its rows: an epoch is one visit, or one of each part of a stream."""
+    """How often training passes through its data: a visit is an epoch, or one part of a stream."""
 
     per_epoch: int
     n: int
-    """Visits in all."""
+    """Total number of visits."""
     n_steps: float
-    """Steps in all."""
+    """Total number of steps."""
     stops: npt.NDArray[np.intp]
-    """After how many visits the training stops for a look."""
+    """Numbers of visits after which training pauses for validation or tracing."""
 
 
 def fit_model(
@@ -41,31 +41,31 @@ def fit_model(
     watchers: Watchers = NOBODY,
     stream: Stream | None = None,
 ) -> Fitted:
-    """Train a model from the start, as `train` does; returns its shared parameters and what every epoch brought.
+    """Train a model from scratch; return its shared parameters, history and gradient trace.
 
-    With a validation score, shared parameters are scored at `N_VALIDATIONS` points: the best ones are returned, and
-    training ends when the last `PATIENCE` points brought nothing better, after going back to the best point and letting
-    the learning rate fall from there. With a stream, `data` are only some of the rows, to start from; the points lie
-    between parts then, and callbacks get fractions of epochs.
+    With a validation score, shared parameters are scored at `N_VALIDATIONS` points and the best ones are returned.
+    After `PATIENCE` points without improvement, training stops early: it goes back to the best point and decays the
+    learning rate from on_device. With a stream, `data` is a sample of the rows to initialize from; the points then lie
+    between parts, and callbacks get fractional epochs.
     """
     data = Data(*map(np.asarray, data))
     batches = Batches(len(data.mask), padded_rows(len(data.mask), plan.batch_size), plan.batch_size)
     visits = _plan_visits(plan, batches, stream, validated=watchers.validate is not None)
     state = start(model, layout, data, seed, plan.learning_rate, plan.weights, batches.n_padded)
     state = state.of_steps(visits.n_steps)
-    there = Data(*map(jnp.asarray, pad_rows(data, batches.n_padded, layout)))
+    on_device = Data(*map(jnp.asarray, pad_rows(data, batches.n_padded, layout)))
     if stream:
         state = state._replace(n_rows=np.int32(stream.n_steps * plan.batch_size))
     traced: list[list[npt.NDArray[Any]]] = []
     histories, scores, best, cooled = [], [], state, False
     for at, until in zip(visits.stops, [*visits.stops[1:], None], strict=True):
         if plan.trace_points or (plan.trace_points == 0 and not traced):
-            traced.append(_trace(model, layout, there, state, batches.first, whole=bool(plan.trace_points)))
+            traced.append(_trace(model, layout, on_device, state, batches.first, whole=bool(plan.trace_points)))
         if watchers.validate:
             scores.append(watchers.validate(_parameters(state)))
             if scores[-1] >= max(scores):
                 best = state
-        if cooled or until is None or int(state.epoch) < at:  # the end, or it was ended before
+        if cooled or until is None or int(state.epoch) < at:  # finished, or stopped before this point
             break
         n_epochs = int(until - at)
         if watchers.validate and len(scores) - np.argmax(scores) > PATIENCE:
@@ -76,7 +76,7 @@ def fit_model(
             epoch = first + visit if stream is None else (first + visit + 1) / visits.per_epoch - 1.0
             return watchers.on_epoch(epoch, info) if watchers.on_epoch is not None else None
 
-        rows = stream.parts if stream else there
+        rows = stream.parts if stream else on_device
         state, history = train(
             model, layout, rows, state, epochs=n_epochs, batch_size=plan.batch_size, on_epoch=on_visit
         )
@@ -96,7 +96,7 @@ def _plan_visits(plan: Plan, batches: Batches, stream: Stream | None, *, validat
 def _trace(
     model: Trained, layout: Layout, data: Data, state: State, rows: npt.NDArray[np.int32], *, whole: bool
 ) -> list[npt.NDArray[Any]]:
-    """Return the gradient norm of each column, and the norm of its change by one step if the whole is wanted."""
+    """Return each column's gradient norm, and the norm of its change by one step if `whole`."""
     wiring, n = wire(layout), layout.n_columns
     if whole:
         return [np.asarray(one)[:n] for one in gradient_changes(model, wiring, data, state, rows)]
@@ -104,14 +104,14 @@ def _trace(
 
 
 def _parameters(state: State) -> dict[str, Any]:
-    """Return what predictions need."""
+    """Return the parameters that predictions need."""
     return {**state.shared, **state.fixed}
 
 
 def _cool_down(model: Trained, state: State, n_steps: float) -> State:
-    """Let the learning rate fall from where it is to the end of its schedule, in so many steps.
+    """Decay the learning rate from its current value to the end of its schedule, in `n_steps` steps.
 
-    The second half of a schedule does it, which is made as long as that.
+    It follows the second half of the schedule, stretched to that length.
     """
     done = float(state.shared_moments.count)
     now, half = (float(model.schedule(one)) for one in (done / float(state.n_steps), 0.5))
@@ -121,7 +121,7 @@ def _cool_down(model: Trained, state: State, n_steps: float) -> State:
 
 
 def _join(histories: list[History], per_epoch: int) -> History:
-    """Return the history of all epochs: what the parts of each brought is averaged; the last may lack some."""
+    """Return the history of all epochs, each the average over its visits; the last epoch may lack some."""
     elbo, gained, interrupted = zip(*histories, strict=True)
     return History(
         _by_epoch(np.concatenate(elbo), per_epoch), _by_epoch(np.concatenate(gained), per_epoch), any(interrupted)

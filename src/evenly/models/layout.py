@@ -1,8 +1,8 @@
-"""Where the columns of a table stand in a model's arrays, in sizes that many tables share. Without JAX.
+"""Positions of a table's columns in a model's padded arrays, whose sizes many tables share. Does not import JAX.
 
-A compiled program knows the shapes of its arrays and nothing else. So tables of like size are put into arrays of one
-size class, whose last places stay empty, and what differs between them (which column a feature belongs to, how many
-classes it has) is passed as arrays too: the program that was compiled for one table serves the next.
+A compiled program is specific to the shapes of its arrays. So tables of similar size are padded to the same size class,
+and what differs between them (which column a feature belongs to, how many classes it has) is passed as arrays: a
+program that was compiled for one table is reused for the next.
 """
 
 from __future__ import annotations
@@ -19,24 +19,24 @@ import numpy.typing as npt
 from evenly.likelihoods import BERNOULLI, UNIT_NORMAL, Likelihood, namespace
 
 Array = Any
-"""A NumPy array, or inside of a compiled program a JAX one."""
+"""A NumPy array, or a JAX one inside a compiled program."""
 
 BLOCK = 4
-"""Classes are computed in blocks of so many: a head of K classes takes as many blocks as hold it."""
+"""Classes are computed in blocks of 4: a categorical of K classes takes ceil(K / 4) of them."""
 FLOOR = 1e-6
-"""How far from a bound of 1 a constrained parameter stays: ten rounding steps of single precision."""
+"""Distance that a constrained parameter keeps from a bound of 1: about ten rounding steps of single precision."""
 FLOOR_AT_ZERO = 1e-12
 """The same at a bound of 0, where single precision resolves far smaller numbers; its inverse square is still finite."""
 FEW_ROWS = 2_000
-"""Fewer rows are trained in seconds, so that compiling counts: their size classes are coarse and shared by many."""
+"""Fewer rows train in seconds, so that compilation dominates: size classes are coarse, for many tables to share."""
 COARSE, FINE = 2, 8
-"""Size classes between a power of 2 and the next: padding adds a half, or an eighth, at most."""
+"""Size classes per octave (from a power of 2 to the next): padding adds at most a half, or an eighth."""
 LEAST_COLUMNS, LEAST_ROWS, LEAST_BLOCKS, LEAST_SLOTS = 8, 64, 16, 4
-"""The smallest size classes."""
+"""The smallest size classes of columns and inputs, rows, blocks, and features of one likelihood."""
 BIN_BLOCKS = 16
-"""Blocks of the largest categorical, at the least: those of a number in bins, which are 48 at most."""
+"""Minimum of `most_blocks` where numbers are binned: a number has at most 48 bins."""
 MANY_ROWS = 1 << 16
-"""More rows have finer size classes: their memory counts."""
+"""Above this number of rows, size classes are finer, since padding costs memory."""
 
 
 def size_class(n: int, least: int, per_octave: int) -> int:
@@ -54,27 +54,27 @@ def size_class(n: int, least: int, per_octave: int) -> int:
 
 
 class Sizes(NamedTuple):
-    """How large a model's arrays are, apart from their rows."""
+    """Sizes of a model's padded arrays, apart from the number of rows."""
 
     columns: int
     inputs: int
     groups: tuple[tuple[Likelihood, int], ...]
-    """Places for features of each likelihood, categoricals left out."""
+    """The number of slots for features of each likelihood, except categoricals."""
     heads: int
-    """Places for categoricals."""
+    """The number of slots for categoricals."""
     blocks: int
-    """Blocks that their classes are in."""
+    """The number of blocks for their classes."""
     most_blocks: int
-    """Blocks of the largest of them."""
+    """The number of blocks of the largest categorical."""
     per_octave: int
-    """Size classes between a power of 2 and the next, for what a model adds of its own."""
+    """Size classes per octave, for arrays that a model adds."""
 
 
 class Data(NamedTuple):
-    """A table as a model sees it, each column, input and feature at its place.
+    """A table as a model sees it: columns, inputs and features at their positions in padded arrays.
 
-    `inputs` are standardized, the same under every method, 0 where missing. `targets` are the scaled features, with any
-    value inside the support where there is none. `mask` says which cells are observed: rows x columns.
+    `inputs` are standardized, the same under every method, 0 where missing. `targets` are the scaled features, with an
+    arbitrary value of the support where missing. `mask` is True at observed cells: rows x columns.
     """
 
     inputs: Array
@@ -82,16 +82,16 @@ class Data(NamedTuple):
     mask: Array
 
     def rows(self, which: Any) -> Data:
-        """Return some of the rows."""
+        """Return a selection of the rows."""
         return Data(*(part[which] for part in self))
 
 
 @dataclass(frozen=True)
 class Layout:
-    """The likelihood of every feature, the column that each belongs to, and their places in arrays of some sizes.
+    """The likelihood and the column of every feature, and its position in padded arrays.
 
-    Raw parameters of all features form one flat vector: those of each likelihood together, classes in blocks at the
-    end; `constrain` brings them into bounds.
+    The raw parameters of all features form one flat vector, grouped by likelihood, with classes in blocks at the end;
+    `constrain` maps them into their bounds.
     """
 
     likelihoods: tuple[Likelihood, ...]
@@ -99,11 +99,11 @@ class Layout:
     inputs: tuple[int, ...] = ()
     """The column of each input."""
     numbers: tuple[int, ...] = ()
-    """The inputs that are numbers; the others tell classes apart."""
+    """The inputs that are numbers; the others encode classes."""
     padded: Sizes | None = None
-    """The sizes of the arrays; by default no larger than needed."""
+    """The sizes of the padded arrays; by default, no padding."""
     names: tuple[str, ...] = field(default=(), compare=False)
-    """The columns' names, for warnings."""
+    """The names of the columns, for warnings."""
 
     @property
     def n_features(self) -> int:
@@ -126,12 +126,12 @@ class Layout:
         return self.padded or self._needed(1, 1, 1, 1, FINE)
 
     def _needed(self, columns: int, inputs: int, slots: int, blocks: int, per_octave: int) -> Sizes:
-        """Return how large the arrays must be, in size classes that start at some least sizes; exact if they are 1."""
+        """Return the sizes of the arrays, rounded up to size classes from the given minima; exact if these are 1."""
 
         def up(n: int, least: int) -> int:
             return n if least == 1 else size_class(n, least, per_octave)
 
-        # By name, so that it does not matter which kind of column comes first.
+        # Sorted by name, so that the order of the columns does not matter.
         counts = Counter(sorted((one for one in self.likelihoods if not one.one_per_class), key=lambda one: one.name))
         classes = [len(one.natural_bounds) for one in self.likelihoods if one.one_per_class]
         held = [-(-n // BLOCK) for n in classes]
@@ -146,15 +146,15 @@ class Layout:
         )
 
     def in_class(self, n_rows: int, *, in_bins: bool = False) -> Layout:
-        """Return the layout in a size class.
+        """Return the layout padded to its size class.
 
         Parameters
         ----------
         n_rows : int
-            Of the table: where they are few, the classes are coarse.
+            Rows of the table: where they are few, size classes are coarse.
         in_bins : bool
-            Whether numbers are explained by bins: then there is a place for every column as a number, as a yes or no,
-            and as classes, so that tables of other kinds have the same layout.
+            Whether numbers are binned: then every column has a slot as a number, as a binary and as a categorical, so
+            that tables with other kinds of columns share the layout.
         """
         per_octave = COARSE if n_rows < FEW_ROWS else FINE
         sizes = self._needed(LEAST_COLUMNS, LEAST_COLUMNS, LEAST_SLOTS, LEAST_BLOCKS, per_octave)
@@ -172,7 +172,7 @@ class Layout:
 
     @cached_property
     def _starts(self) -> tuple[dict[Likelihood, tuple[int, int]], tuple[int, int]]:
-        """Return where each likelihood's features and parameters start, and where those of categoricals do."""
+        """Return the first slot and the first parameter of each likelihood, and those of categoricals."""
         starts, at, into = {}, 0, 0
         for one, n in self.sizes.groups:
             starts[one] = (at, into)
@@ -181,7 +181,7 @@ class Layout:
 
     @property
     def n_slots(self) -> int:
-        """Places for features."""
+        """Number of feature slots."""
         return self._starts[1][0] + self.sizes.heads
 
     @property
@@ -191,7 +191,7 @@ class Layout:
 
     @cached_property
     def places(self) -> tuple[tuple[int, npt.NDArray[np.intp]], ...]:
-        """Return the place of each feature, and those of its parameters in the flat vector."""
+        """The slot of each feature, and the positions of its parameters in the flat vector."""
         starts, (heads, blocks) = self._starts
         taken = dict.fromkeys(starts, 0)
         found, n_heads, n_blocks = [], 0, 0
@@ -208,11 +208,11 @@ class Layout:
 
     @cached_property
     def parameters(self) -> npt.NDArray[np.intp]:
-        """The places of all parameters, feature after feature."""
+        """The positions of all parameters in the flat vector, feature by feature."""
         return np.concatenate([places for _, places in self.places])
 
     def empty(self, n_rows: int, dtype: Any, *, with_inputs: bool = True) -> Data:
-        """Return arrays for some rows without any observed cell."""
+        """Return arrays of `n_rows` rows without an observed cell."""
         targets = np.zeros((n_rows, self.n_slots), dtype)
         for one, n in self.sizes.groups:
             at = self._starts[0][one][0]
@@ -221,11 +221,11 @@ class Layout:
         return Data(inputs, targets, np.zeros((n_rows, self.sizes.columns), bool))
 
     def by_feature(self, flat: Array) -> list[Array]:
-        """Return parameters one feature at a time, from flat ones along the last axis."""
+        """Split flat parameters, along the last axis, into those of each feature."""
         return [flat[..., places] for _, places in self.places]
 
     def flat(self, naturals: Sequence[Array]) -> npt.NDArray[np.float64]:
-        """Return the flat vectors of raw parameters that give these natural ones of each feature; 0 at empty places."""
+        """Return the flat raw parameters for the natural ones of each feature; 0 in unused slots."""
         found = np.zeros((*np.shape(naturals[0])[:-1], self.n_raw))
         for one, (_, places), natural in zip(self.likelihoods, self.places, naturals, strict=True):
             found[..., places] = unconstrain(one, np.asarray(natural, np.float64))
@@ -236,9 +236,9 @@ class Layout:
         return data.targets[..., self.places[f][0]]
 
     def log_likelihood(self, naturals: Sequence[Array], data: Data) -> npt.NDArray[np.float64]:
-        """Return the log-likelihood of the observed cells of each column, per row, by natural parameters of features.
+        """Return the log-likelihood of each column's observed cells by row, given the features' natural parameters.
 
-        For what is asked now and then; a program that is trained has its own.
+        In NumPy, for occasional use; compiled programs use `Wiring.log_likelihood`.
         """
         found = np.zeros((len(data.mask), self.n_columns))
         for f, (one, natural) in enumerate(zip(self.likelihoods, naturals, strict=True)):
@@ -252,7 +252,7 @@ class Layout:
         Parameters
         ----------
         weights : array, optional
-            Of each row in some parts, rows x parts: then the sums are those of each part, divided by nothing.
+            Of each row in each cluster, rows x clusters: then returns weighted sums by cluster, and total weights.
         """
         seen = np.asarray(data.mask[:, self.columns[f]])
         statistics = self.likelihoods[f].statistics(np.asarray(self.target(data, f), np.float64)[seen])
@@ -261,12 +261,12 @@ class Layout:
         return statistics.sum(0) / max(1, int(seen.sum())), seen.sum()
 
     def constant(self, data: Data, *, unseen: float = 0.5) -> npt.NDArray[np.float64]:
-        """Return the raw parameters of a model that knows each feature alone: its maximum-likelihood ones.
+        """Return the raw parameters of the marginal model: the maximum-likelihood estimate of each feature.
 
         Parameters
         ----------
         unseen : float
-            How many cells more of each class are counted, so that one that was not seen is not impossible.
+            Pseudo-count of each class, so that unobserved classes are not impossible.
         """
         naturals = []
         for f, one in enumerate(self.likelihoods):
@@ -280,7 +280,7 @@ class Layout:
 
 
 def pad_rows(data: Data, n_rows: int, layout: Layout) -> Data:
-    """Return arrays of more rows, of which the last have no observed cell."""
+    """Pad arrays to `n_rows` rows, without observed cells in the padding."""
     lacking = n_rows - len(data.mask)
     if not lacking:
         return data
@@ -296,7 +296,7 @@ def _floor(bound: float) -> float:
 
 
 def constrain(likelihood: Likelihood, raw: Array) -> Array:
-    """Bring raw parameters into the likelihood's bounds by softplus."""
+    """Map raw parameters into the likelihood's bounds by softplus."""
     if _unbounded(likelihood):
         return raw
     xp, parts = namespace(raw), []
@@ -311,7 +311,7 @@ def constrain(likelihood: Likelihood, raw: Array) -> Array:
 
 
 def unconstrain(likelihood: Likelihood, natural: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Undo `constrain`."""
+    """Invert `constrain`."""
     if _unbounded(likelihood):
         return natural
     parts = []

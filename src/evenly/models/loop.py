@@ -1,4 +1,4 @@
-"""The training loop: epochs of compiled steps, taken back and slowed down where the loss stops being finite."""
+"""The training loop: compiled epochs, repeated with a smaller learning rate if the loss is not finite."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from evenly.models.layout import LEAST_ROWS, MANY_ROWS, Data, Layout, size_class
 from evenly.models.wiring import wire
 
 MOST_HALVINGS = 20
-"""How often a training may halve its learning rate before it ends."""
+"""How often training may halve its learning rate, down to a millionth, before it gives up."""
 
 
 def padded_rows(n_rows: int, batch_size: int) -> int:
-    """Return how many rows the arrays of a table have: those that no step names cost memory alone.
+    """Return the number of rows that a table's arrays are padded to; rows that no step visits only cost memory.
 
     Examples
     --------
@@ -34,34 +34,35 @@ def padded_rows(n_rows: int, batch_size: int) -> int:
 
 
 class Batches(NamedTuple):
-    """How the rows of a table are cut into steps."""
+    """How the rows of a table are divided into batches."""
 
     n_rows: int
     n_padded: int
-    """Rows of the arrays."""
+    """Rows of the padded arrays."""
     batch_size: int
-    """Rows of a step, at most."""
+    """Rows per step, at most."""
 
     @property
     def size(self) -> int:
-        """Rows of a step, those that do not count included."""
+        """Rows per step, padding included."""
         return min(self.batch_size, self.n_padded)
 
     @property
     def n_steps(self) -> int:
-        """Steps of an epoch."""
+        """Steps per epoch."""
         return -(-self.n_rows // self.size)
 
     @property
     def first(self) -> npt.NDArray[np.int32]:
-        """The first rows, as many as a step takes."""
+        """The first rows of the table, as many as a step takes."""
         rows = np.arange(self.size, dtype=np.int32)
         return np.where(rows < self.n_rows, rows, self.n_padded).astype(np.int32)
 
     def order(self, key: npt.NDArray[np.uint32], epoch: int) -> npt.NDArray[np.int32]:
-        """Return the rows of each step of an epoch, every row once; the last step is filled up with the first rows.
+        """Return the rows of each step of an epoch, in random order: steps x rows.
 
-        Where there are fewer rows than a step takes, the rest is beyond the last row, and does not count.
+        Every row occurs once; the last step is filled up with rows of the first. If there are fewer rows than a step
+        takes, it is filled up with an index beyond the last row, which marks padding.
         """
         rows = np.random.default_rng((*key.tolist(), epoch)).permutation(self.n_rows)
         found = np.full(-(-self.n_padded // self.size) * self.size, self.n_padded, np.int32)
@@ -71,7 +72,7 @@ class Batches(NamedTuple):
 
 
 def _finite(state: State, info: Info, n_runs: int) -> npt.NDArray[np.bool_]:
-    """Say which columns of which run are still finite: runs x columns; none if a run's loss or a parameter is not."""
+    """Return which columns of each run are finite: runs x columns; none if the run's loss or a parameter is not."""
     leaves = [info.elbo, *jax.tree.leaves((state.shared, state.local))]
     whole = np.all([np.isfinite(leaf).reshape(n_runs, -1).all(1) for leaf in leaves], axis=0)
     return np.asarray(np.isfinite(info.log_likelihood).reshape(n_runs, -1) & whole[:, None])
@@ -79,7 +80,7 @@ def _finite(state: State, info: Info, n_runs: int) -> npt.NDArray[np.bool_]:
 
 @dataclass
 class _Halvings:
-    """How often, and because of which columns, the learning rate was halved."""
+    """How often the learning rate was halved, and because of which columns."""
 
     n: int = 0
     columns: set[int] = field(default_factory=set)
@@ -93,7 +94,7 @@ class _Halvings:
         return state._replace(learning_rate=np.where(kept, rate, 0.5 * rate).astype(rate.dtype))
 
     def warn(self, layout: Layout, ended: str) -> None:
-        """Say what was done, once."""
+        """Warn of all halvings at once."""
         names = layout.names or [str(j) for j in range(layout.n_columns)]
         warnings.warn(
             f"the loss stopped being finite ({self.n} times, columns {[names[j] for j in sorted(self.columns)]}): went "
@@ -113,13 +114,13 @@ def train(
     batch_size: int = 1024,
     on_epoch: Callable[[int, Info], bool | None] | None = None,
 ) -> tuple[State, History]:
-    """Train for some epochs; several runs at once if data and state have a leading axis of runs.
+    """Train for a number of epochs; several runs in parallel if data and state have a leading axis of runs.
 
-    Data that come part by part, all of one size, are visited one part an epoch; see `fit_model`.
+    If data come as an iterator over parts of one size, an epoch is one part; see `fit_model`.
 
-    If the loss stops being finite, training goes back to the last finite state with half the learning rate, and warns
-    once with the columns concerned. Ctrl-C (with a warning), or a callback that returns True, ends it with the state
-    reached so far.
+    If the loss stops being finite, training goes back to the last finite state, halves the learning rate, and warns
+    once, naming the columns. Ctrl-C (with a warning), or a callback that returns True, stops training and keeps the
+    state reached so far.
 
     Parameters
     ----------
@@ -162,7 +163,7 @@ def _epochs(
     batch_size: int,
     halvings: _Halvings,
 ) -> Iterator[tuple[State, Info, bool]]:
-    """Go through epochs: the state after each, its info, and whether all of it is finite; if not, the state before."""
+    """Yield, for each epoch, the state after it, its info, and whether all is finite; if not, the state before it."""
     together = isinstance(data, Data) and data.targets.ndim == 3
     run = compiled_epochs if together else compiled_epoch
     wiring, n = wire(layout), layout.n_columns

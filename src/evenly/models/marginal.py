@@ -1,4 +1,4 @@
-"""Marginal: every column by itself, as if no other said anything about it. The baseline, without JAX or training."""
+"""Marginal model: columns are independent of each other. A baseline that needs neither JAX nor training."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from evenly.models.layout import Data, Layout, constrain
 from evenly.models.spec import SPECS
 
 UNSEEN = 1e-9
-"""How many cells a class counts for that was not seen: nothing, but a number."""
+"""Pseudo-count of each class: negligible, but it keeps the log-probability of an unobserved class finite."""
 
 
 @dataclass(frozen=True)
 class Marginal(Model):
-    """A number has its column's mean and quantiles, a class its column's shares."""
+    """Predicts the marginal distribution of each column: mean and quantiles of numbers, frequencies of classes."""
 
     spec: ClassVar = SPECS["marginal"]
 
     @classmethod
     def of_size(cls, n_rows: int, n_columns: int, sizes: Mapping[str, int]) -> Marginal:
-        """It has no sizes."""
+        """Return the model, which has no sizes."""
         return cls()
 
     def fit(
@@ -37,10 +37,10 @@ class Marginal(Model):
         watchers: Watchers = NOBODY,
         stream: Stream | None = None,
     ) -> Fitted:
-        """Take each feature's maximum-likelihood parameters; how to train does not matter."""
+        """Estimate each feature's parameters by maximum likelihood; training settings are ignored."""
         nothing = Trace(np.zeros(0), np.zeros((0, layout.n_columns)), np.zeros((0, layout.n_columns)))
-        known = layout.constant(data, unseen=UNSEEN)
-        return Fitted({"raw": known}, History(np.zeros(0), np.zeros((0, layout.n_columns))), nothing)
+        raw = layout.constant(data, unseen=UNSEEN)
+        return Fitted({"raw": raw}, History(np.zeros(0), np.zeros((0, layout.n_columns))), nothing)
 
     def predict_natural(
         self,

@@ -1,7 +1,8 @@
-"""Masked network: the likelihood of every cell from the visible cells of its row, learned by hiding some of them.
+"""Masked network: predicts every cell from the visible cells of its row, trained by hiding some of them.
 
-A variational autoencoder is trained to copy the cells that it is given. Here a random part of each row's observed cells
-is hidden from the network at every step, and only those are scored: it has to learn what one cell says about another.
+A variational autoencoder is trained to reconstruct the cells that it is given. Here a random share of each row's
+observed cells is hidden from the network at every step, and only those are scored, so that it has to predict cells from
+the others.
 """
 
 from __future__ import annotations
@@ -22,18 +23,18 @@ from evenly.models.spec import SPECS
 from evenly.models.wiring import Wiring
 
 FARTHEST = 5.0
-"""Standardized numbers are cut here, beside their place among the knots, which says the rest."""
+"""Standardized inputs are clipped at 5 standard deviations; the piecewise linear encoding covers the tails."""
 LEAST_GAP = 1e-6
-"""Knots that coincide, at a value that is frequent, make a step."""
+"""Smallest distance between knots; knots that coincide, at a frequent value, encode a step."""
 WARM_UP = 0.03
-"""Share of the steps in which the learning rate rises."""
+"""Share of the steps in which the learning rate warms up."""
 LEAST_UNITS = 64
-"""The smallest size class of the first layer."""
+"""The smallest size class of the number of encoded inputs."""
 
 
 @dataclass(frozen=True)
 class Masked(Trained):
-    """Residual blocks of two layers; numbers come in by their places between quantiles (piecewise linear)."""
+    """Residual blocks of two layers; numbers are encoded piecewise linearly, with quantiles as knots."""
 
     hidden_size: int = 256
     n_blocks: int = 3
@@ -42,17 +43,17 @@ class Masked(Trained):
     spec: ClassVar = SPECS["masked"]
     second_decay: ClassVar[float] = 0.99
     weight_decay: ClassVar[float] = 0.01
-    # Products of matrices, which are no work of the compiler: an epoch takes as long, and compiling a quarter less.
+    # Mostly matrix products, which the compiler does not optimize: epochs take as long, compiling a quarter less.
     optimization: ClassVar[int] = 1
 
     @classmethod
     def of_size(cls, n_rows: int, n_columns: int, sizes: Mapping[str, int]) -> Masked:
-        """256 units; where rows are few, half as many, and a fifth of them is dropped at each step."""
+        """Return the model with 256 hidden units; below 2,000 rows with 128, and 20 % dropout."""
         few = n_rows < 2_000
         return cls(sizes.get("hidden_size", 128 if few else 256), dropout_percent=20 if few else 0)
 
     def schedule(self, progress: Any) -> Any:
-        """Rise in a straight line, then fall to 1 % along a cosine."""
+        """Warm up linearly, then decay to 1 % along a cosine."""
         xp: Any = np if isinstance(progress, float) else jnp
         fall = 0.01 + 0.99 * 0.5 * (1.0 + xp.cos(np.pi * (progress - WARM_UP) / (1.0 - WARM_UP)))
         return xp.where(progress < WARM_UP, progress / WARM_UP, fall)
@@ -60,7 +61,7 @@ class Masked(Trained):
     def init(self, rng: np.random.Generator, layout: Layout, data: Data) -> Start:
         hidden, dtype = self.hidden_size, data.targets.dtype
         units = [unit for i in range(len(layout.inputs)) for unit in self._units(layout, data, i)]
-        # A unit of each column says whether it is visible: whatever the input, it is cut to 1.
+        # One unit per column indicates whether it is visible: it is 1 whatever the input, which is clipped to it.
         units += [(0, column, 0.0, 1.0, 1.0, 1.0) for column in range(layout.n_columns)]
         width = size_class(len(units), LEAST_UNITS, layout.sizes.per_octave)
         names = ("source", "owner", "low", "gap", "least", "most")
@@ -90,7 +91,7 @@ class Masked(Trained):
         return Start(shared, {}, {"units": of_units})
 
     def _units(self, layout: Layout, data: Data, i: int) -> list[tuple[int, int, float, float, float, float]]:
-        """Return what the first layer sees of an input: its place, its column, and how it is moved, divided and cut."""
+        """Return the encoding of an input: its index, its column, and how it is shifted, divided and clipped."""
         column = layout.inputs[i]
         seen = np.asarray(data.inputs[data.mask[:, column], i])
         if not len(seen):
@@ -121,7 +122,7 @@ class Masked(Trained):
         return linear(shared["last"], jax.nn.relu(_normalize(shared["norm"], h)))
 
     def terms(self, shared: Any, local: Any, key: jax.Array, wiring: Wiring, data: Data, epoch: jax.Array) -> Terms:
-        # A byte decides whether a unit is dropped. The cells' numbers come last: there may be more columns.
+        # One random byte per unit for dropout. Those that hide cells come last: their number depends on the padding.
         n_drops = -(-self.n_blocks * self.hidden_size // 4) if self.dropout_percent else 0
         numbers = draw_rows(key, len(data.mask), n_drops + 2 + data.mask.shape[1])
         visible, hidden, weight = hide_cells(numbers[:, n_drops:], data.mask)
@@ -131,29 +132,29 @@ class Masked(Trained):
         return Terms(found, jnp.zeros(len(found), found.dtype), jnp.zeros((), found.dtype))
 
     def predict(self, shared: Any, local: Any, key: jax.Array | None, wiring: Wiring, data: Data) -> jax.Array:
-        """Return raw parameters of every cell; of an observed one, from itself too. There is no variable to draw."""
+        """Return the raw parameters of every cell given all observed ones, itself included; nothing is drawn."""
         return self._raw(shared, data.inputs, data.mask)
 
     def infer_local(self, shared: Any, key: jax.Array, wiring: Wiring, data: Data) -> Any:
-        """Nothing to infer: a row has no variables."""
+        """Return nothing: rows have no latent variables."""
         return {}
 
 
 def _distinct(
     lows: npt.NDArray[Any], gaps: npt.NDArray[Any], seen: npt.NDArray[Any]
 ) -> list[tuple[np.floating[Any], np.floating[Any]]]:
-    """Leave out pieces that tell nothing, or the same as another, of every number of a column that has few."""
+    """Drop pieces that are constant or duplicates on the values of a column with few distinct ones."""
     numbers = np.unique(seen)
     if len(numbers) <= 2 * len(lows):
-        told = np.clip((numbers - lows[:, None]) / gaps[:, None], 0.0, 1.0)
-        first = np.sort(np.unique(told, axis=0, return_index=True)[1])
-        first = first[np.ptp(told[first], axis=1) > 0.0]
+        encoded = np.clip((numbers - lows[:, None]) / gaps[:, None], 0.0, 1.0)
+        first = np.sort(np.unique(encoded, axis=0, return_index=True)[1])
+        first = first[np.ptp(encoded[first], axis=1) > 0.0]
         lows, gaps = lows[first], gaps[first]
     return list(zip(lows, gaps, strict=True))
 
 
 def _drop(drawn: jax.Array, x: jax.Array, percent: int) -> jax.Array:
-    """Set a share of the units to 0, in 256ths, by random bytes."""
+    """Drop units by random bytes, at a rate rounded to 256ths, and rescale the others."""
     kept = 256 - round(2.56 * percent)
     return jnp.where(drawn[:, : x.shape[1]] < kept, x * (256.0 / kept), 0.0)
 

@@ -1,7 +1,7 @@
-"""Mixture model: every row belongs to one of K clusters, every cluster has its own parameters of every feature.
+"""Mixture model: every row belongs to one of K clusters, each with its own parameters of every feature.
 
-Prior: clusters uniform, cluster parameters standard normal. Posterior: a categorical per row, drawn through
-Gumbel-softmax, and normal cluster parameters. Link: raw parameters of a row = its cluster's.
+Prior: uniform over clusters, standard normal cluster parameters. Posterior: a categorical per row, drawn through
+Gumbel-softmax, and normal cluster parameters. The raw parameters of a row are those of its cluster.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from evenly.models.spec import SPECS
 from evenly.models.wiring import Wiring
 
 FIRST_STD = 0.01
-"""Spread of the cluster parameters' posterior at the start: near the maximum-likelihood values."""
+"""Initial standard deviation of the cluster parameters: small, to start near their maximum-likelihood values."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Mixture(Trained):
 
     @classmethod
     def of_size(cls, n_rows: int, n_columns: int, sizes: Mapping[str, int]) -> Mixture:
-        """Five clusters for the paper's small tables (below 10,000 rows), ten otherwise."""
+        """Return the model with five clusters below 10,000 rows (the paper's small tables), else ten."""
         return cls(sizes.get("n_clusters", 10 if n_rows >= 10_000 else 5))
 
     def init(self, rng: np.random.Generator, layout: Layout, data: Data) -> Start:
@@ -41,7 +41,7 @@ class Mixture(Trained):
         member = np.eye(self.n_clusters)[rng.integers(0, self.n_clusters, n_rows)]
         naturals = []
         for f, one in enumerate(layout.likelihoods):
-            # A cluster without an observed cell of a feature starts from the whole column: one cell of it in each.
+            # One pseudo-cell of the whole column in each cluster, for those without an observed cell of a feature.
             whole = layout.mean_statistics(data, f)[0]
             total, weight = layout.mean_statistics(data, f, member)
             naturals.append(_fit(one, (total + whole) / (weight + 1.0)[:, None], whole))
@@ -52,7 +52,7 @@ class Mixture(Trained):
 
     @staticmethod
     def temperature(epoch: jax.Array) -> jax.Array:
-        """Return the temperature: max(0.001, exp(-0.001 epoch)), updated every 20 epochs."""
+        """Return the temperature of the Gumbel-softmax: max(0.001, exp(-0.001 epoch)), updated every 20 epochs."""
         return jnp.maximum(0.001, jnp.exp(-0.001 * (epoch // 20 * 20)))
 
     def terms(self, shared: Any, local: Any, key: jax.Array, wiring: Wiring, data: Data, epoch: jax.Array) -> Terms:
@@ -76,7 +76,7 @@ class Mixture(Trained):
         return jnp.asarray(beta[jax.random.categorical(rows, local["logits"])])
 
     def infer_local(self, shared: Any, key: jax.Array, wiring: Wiring, data: Data) -> Any:
-        """Exact: with the clusters fixed, a row's posterior is proportional to its likelihood under each."""
+        """Return the exact posterior: given the clusters, proportional to the row's likelihood under each."""
 
         def under(beta: jax.Array) -> jax.Array:
             return wiring.log_likelihood(beta, data.targets, data.mask).sum(-1)
@@ -85,7 +85,7 @@ class Mixture(Trained):
 
 
 def _fit(likelihood: Any, mean: Any, whole: Any) -> Any:
-    """Maximum-likelihood parameters of each part; where a part has no spread, those of the whole."""
+    """Return each cluster's maximum-likelihood parameters; the whole column's where a cluster has no spread."""
     with np.errstate(all="ignore"):
         fitted, fallback = np.asarray(likelihood.fit(mean)), np.asarray(likelihood.fit(whole))
     fallback = np.where(np.isfinite(fallback), fallback, 0.0)

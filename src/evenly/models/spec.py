@@ -1,6 +1,6 @@
-"""What a model is to the rest of the package, known without importing it, or JAX: its sizes, defaults and capabilities.
+"""Model specs: the sizes, defaults and capabilities of each model, known without importing it or JAX.
 
-Whoever plans, lists or checks a training asks the spec. The model's own class is imported when it is to be fitted.
+Code that plans, lists or checks trainings uses the spec; the model's class is imported when it is fitted.
 """
 
 from __future__ import annotations
@@ -28,41 +28,41 @@ class ModelSpec:
 
     name: str
     sizes: tuple[str, ...] = ()
-    """The names of the sizes that may be given."""
+    """The names of the sizes that can be set."""
     learning_rate: float = 1e-3
-    """The default one; it is the paper's for the paper's models."""
+    """The default learning rate; that of the paper for the paper's models."""
     method: str = "lip-gamma"
     """The default scaling method."""
     budget: Budget = PAPER
-    """How long to train, by the number of rows."""
+    """The default training budget, by number of rows."""
     from_paper: bool = False
-    """Whether the paper tests it."""
+    """Whether it is one of the paper's models."""
     needs_jax: bool = True
     """Whether it needs the packages of the extra `models`."""
     trains: bool = True
-    """Whether it is trained by steps; otherwise there is nothing to wait for, to validate, or to average."""
+    """Whether it is trained by gradient steps; if not, there are no epochs, validation cells or ensembles."""
     reads_inputs: bool = False
-    """Whether it reads `Data.inputs`; otherwise there need not be any."""
+    """Whether it reads `Data.inputs`; if not, they may be empty."""
     row_variables: bool = False
-    """Whether every row has variables of its own, which must fit into memory; otherwise rows may be streamed."""
+    """Whether every row has latent variables, which must fit into memory; if not, rows may be streamed."""
     bins_numbers: bool = False
-    """Whether it explains numbers by bins too, unless a likelihood is named for them."""
+    """Whether it models numbers by bins too, unless a likelihood is given for them."""
     cell_by_cell: bool = False
-    """Whether it predicts each cell from the others, without latent variables: then cells are drawn one by one."""
+    """Whether it predicts each cell from the others, without latent variables; cells are then drawn sequentially."""
     calibrated: bool = False
-    """Whether its predictions are calibrated on validation cells, and stacked with those of the experts."""
+    """Whether its predictions are calibrated on validation cells and combined with those of the experts."""
     balanced: bool = False
-    """Whether columns are weighted by their smoothness under a method that equalizes it."""
+    """Whether columns are weighted by inverse smoothness, under a method that equalizes it."""
 
     def load(self) -> type[Model]:
-        """Import the model's class, and JAX with it."""
+        """Return the model's class, imported on first use (with JAX, if the model needs it)."""
         if self.name not in _CLASSES:
             import_module(f"evenly.models.{self.name}")
         return _CLASSES[self.name]
 
 
 def register(spec: ModelSpec, model: type[Model]) -> None:
-    """Make a model known by its name."""
+    """Register a model under its name."""
     SPECS.setdefault(spec.name, spec)
     _CLASSES[spec.name] = model
 
@@ -89,13 +89,13 @@ SPECS: dict[str, ModelSpec] = {
         ModelSpec("marginal", method="lip-none", needs_jax=False, trains=False, bins_numbers=True, cell_by_cell=True),
     )
 }
-"""The models by name: the paper's three, one that learns to predict cells from the others, and the baseline."""
+"""The models by name: the paper's three, the masked network, and the marginal baseline."""
 PAPERS = tuple(one.name for one in SPECS.values() if one.from_paper)
 """The names of the paper's models."""
 
 
 class _Models(Mapping[str, Any]):
-    """Names and classes, as a dictionary has them; a class is imported when it is asked for."""
+    """A mapping of names to classes, each imported when it is accessed."""
 
     def __getitem__(self, name: str) -> type[Model]:
         return SPECS[name].load()
@@ -108,4 +108,4 @@ class _Models(Mapping[str, Any]):
 
 
 MODELS: Mapping[str, type[Model]] = _Models()
-"""The models' classes by name."""
+"""The classes of the models by name."""

@@ -1,4 +1,4 @@
-"""Variational autoencoder: one network encodes a row's visible cells into a normal latent, another decodes it.
+"""Variational autoencoder: one network encodes a row's visible cells into a normal latent vector, another decodes it.
 
 The encoder sees unscaled, standardized features, the same under every method, with 0 for missing cells; the decoder
 explains the scaled ones.
@@ -24,23 +24,23 @@ from evenly.models.wiring import Wiring
 
 @dataclass(frozen=True)
 class VAE(Trained):
-    """The paper's VAE: three tanh layers in, four layers with ReLU out."""
+    """The paper's VAE: an encoder of three tanh layers, a decoder of four layers with ReLU."""
 
     latent_size: int = 9
     hidden_size: int = 256
     masked: bool = False
-    """Whether a random part of the cells is hidden from the encoder at every step, and only those are scored."""
+    """Whether a random share of the cells is hidden from the encoder at every step, and only those are scored."""
     spec: ClassVar = SPECS["vae"]
 
     @classmethod
     def of_size(cls, n_rows: int, n_columns: int, sizes: Mapping[str, int]) -> VAE:
-        """A latent of 75 % of the number of columns, 256 hidden units."""
+        """Return the model with a latent size of 75 % of the number of columns and 256 hidden units."""
         latent_size = sizes.get("latent_size", max(1, int(0.75 * n_columns)))
         return cls(latent_size, sizes.get("hidden_size", 256), bool(sizes.get("masked", False)))
 
     @property
     def hides_cells(self) -> bool:
-        """Whether cells are hidden from the encoder."""
+        """Whether cells are hidden from the encoder in training."""
         return self.masked
 
     def init(self, rng: np.random.Generator, layout: Layout, data: Data) -> Start:
@@ -52,14 +52,14 @@ class VAE(Trained):
             "decoder": [self.latent_size, hidden, hidden, hidden, layout.n_parameters],
         }
         shared: dict[str, Any] = {
-            name: {str(i): _xavier(rng, a, b, dtype) for i, (a, b) in enumerate(pairwise(own))}
-            for name, own in widths.items()
+            name: {str(i): _xavier(rng, a, b, dtype) for i, (a, b) in enumerate(pairwise(sizes))}
+            for name, sizes in widths.items()
         }
         first, last = shared["encoder"]["0"], shared["decoder"]["3"]
         first["weight"] = padded(first["weight"], 0, layout.sizes.inputs)
         for axis, name in enumerate(("bias", "weight")):
             last[name] = padded(last[name], axis, layout.n_raw, layout.parameters)
-        # Batch normalization by the statistics of the whole table; the gain and the offset are learned.
+        # Batch normalization with the statistics of the whole table; gain and offset are learned.
         inputs = np.asarray(data.inputs, np.float64)
         gain = 1.0 / (inputs.std(0) + 1e-5)
         norm = {"gain": gain, "offset": -gain * inputs.mean(0)}
@@ -89,8 +89,8 @@ class VAE(Trained):
         mean, std = self._encode(shared, data)
         z = mean + std * jax.random.normal(key, mean.shape, mean.dtype)
         seen = weight * wiring.log_likelihood(self._decode(shared, z), data.targets, scored)
-        # What is explained are hidden cells given the visible ones, of which the latent is a function: it has no other
-        # prior to stay near, and one would be paid for at every row by cells that say little of each other.
+        # Masked training models hidden cells given the visible ones, which the latent encodes. It needs no fixed prior:
+        # the KL divergence from one would cost every row more than nearly independent columns can gain.
         kl = jnp.zeros(len(mean), mean.dtype) if self.masked else normal_kl(mean, std).sum(-1)
         return Terms(seen, kl, jnp.zeros((), mean.dtype))
 
@@ -99,14 +99,14 @@ class VAE(Trained):
         return data._replace(inputs=data.inputs * visible[:, wiring.input_owners])
 
     def predict(self, shared: Any, local: Any, key: jax.Array | None, wiring: Wiring, data: Data) -> jax.Array:
-        if self.masked:  # cells that are held out still have their inputs
+        if self.masked:  # validation cells still have their inputs
             data = self._show(wiring, data, data.mask)
         mean, std = self._encode(shared, data)
         z = mean if key is None else mean + std * jax.random.normal(key, mean.shape, mean.dtype)
         return self._decode(shared, z)
 
     def infer_local(self, shared: Any, key: jax.Array, wiring: Wiring, data: Data) -> Any:
-        """Nothing to infer: the encoder takes new rows as it took the old."""
+        """Return nothing: the encoder infers the latent variables of any row."""
         return {}
 
 

@@ -1,4 +1,4 @@
-"""The log-likelihood of a table's columns, in programs that know sizes alone: who stands where is said by arrays."""
+"""Log-likelihoods in compiled programs, which depend on array sizes only; positions of columns are passed as arrays."""
 
 from __future__ import annotations
 
@@ -14,40 +14,40 @@ from evenly.likelihoods import Likelihood
 from evenly.models.layout import BLOCK, Layout, constrain
 
 NONE = -1e30
-"""The logit of a class that is not there."""
+"""Logit of an unused class slot: practically 0 probability, but finite."""
 
 
 @dataclass(frozen=True)
 class Wiring:
-    """A layout as programs see it: which likelihoods there are places for, and arrays that say who stands where."""
+    """A layout for compiled programs: the slots of each likelihood are static, all else is passed as arrays."""
 
     groups: tuple[tuple[Likelihood, int], ...]
     n_columns: Any
     owners: Any
-    """The column of each feature, by place."""
+    """The column of each feature slot."""
     used: Any
-    """Which places hold a feature."""
+    """Which slots hold a feature."""
     membership: Any
-    """Matrix that sums features into columns."""
+    """Matrix that sums feature slots into columns."""
     input_owners: Any
     """The column of each input."""
     parameters: Any
-    """Which of the raw parameters are a feature's."""
+    """Which raw parameters belong to a feature."""
     followed: Any
-    """The first parameter of each feature, and all of a categorical's: what follows the rows in a factorization."""
+    """Parameters that vary by row in a factorization: the first of each feature, all of a categorical."""
     draws: Any
-    """The number of each raw parameter, feature after feature: its random numbers go by that, not by its place."""
+    """Index of each raw parameter, feature by feature: selects its random numbers independently of padding."""
     block_head: Any
     """The categorical of each block of classes."""
     block_first: Any
     """The first class of each block."""
     block_size: Any
-    """How many of its classes there are."""
+    """The number of classes in each block."""
     head_blocks: Any
-    """The blocks of each categorical; beyond the last, one that is not there."""
+    """The blocks of each categorical, padded with an index beyond the last block."""
 
     def natural(self, raw: jax.Array) -> jax.Array:
-        """Return the flat natural parameters of raw ones along the last axis."""
+        """Map flat raw parameters, along the last axis, to natural ones."""
         parts, into = [], 0
         for likelihood, n in self.groups:
             k = len(likelihood.natural_bounds)
@@ -57,12 +57,12 @@ class Wiring:
         return jnp.concatenate([*parts, raw[..., into:]], axis=-1)
 
     def log_likelihood(self, raw: jax.Array, targets: jax.Array, mask: jax.Array) -> jax.Array:
-        """Return the log-likelihood of every column of every row: observed cells only."""
+        """Return the log-likelihood of every column in every row, over observed cells."""
         seen = self.cell_log_likelihood(raw, targets, mask)
         return jnp.asarray(seen @ self.membership.astype(seen.dtype))
 
     def cell_log_likelihood(self, raw: jax.Array, targets: jax.Array, mask: jax.Array) -> jax.Array:
-        """Return the log-likelihood of every feature of every row, by place: 0 if not observed."""
+        """Return the log-likelihood of every feature slot in every row; 0 if not observed."""
         cells, at, into = [], 0, 0
         for likelihood, n in self.groups:
             k = len(likelihood.natural_bounds)
@@ -84,14 +84,14 @@ jax.tree_util.register_dataclass(
 
 @lru_cache(16)
 def wire(layout: Layout) -> Wiring:
-    """Return a layout as programs see it."""
+    """Return the wiring of a layout."""
     sizes = layout.sizes
     owners, used = np.zeros(layout.n_slots, np.int32), np.zeros(layout.n_slots, bool)
     membership = np.zeros((layout.n_slots, sizes.columns), np.float32)
     parameters, followed = np.zeros(layout.n_raw, bool), np.zeros(layout.n_raw, bool)
     draws = np.zeros(layout.n_raw, np.int32)
     head, held = np.zeros(sizes.blocks, np.int32), np.zeros(sizes.blocks, np.int32)
-    first = np.full(sizes.blocks, -BLOCK, np.int32)  # of a block that is not used, before any class
+    first = np.full(sizes.blocks, -BLOCK, np.int32)  # unused blocks start before any class
     heads = np.full((sizes.heads, sizes.most_blocks), sizes.blocks, np.int32)
     n_heads = n_blocks = 0
     for one, column, (slot, places) in zip(layout.likelihoods, layout.columns, layout.places, strict=True):
@@ -101,10 +101,10 @@ def wire(layout: Layout) -> Wiring:
         followed[places if classes else places[:1]] = True
         if classes:
             starts = np.arange(0, len(places), BLOCK)
-            own = n_blocks + np.arange(len(starts))
-            head[own], first[own], held[own] = n_heads, starts, np.minimum(BLOCK, len(places) - starts)
-            heads[n_heads, : len(own)] = own
-            n_heads, n_blocks = n_heads + 1, n_blocks + len(own)
+            taken = n_blocks + np.arange(len(starts))
+            head[taken], first[taken], held[taken] = n_heads, starts, np.minimum(BLOCK, len(places) - starts)
+            heads[n_heads, : len(taken)] = taken
+            n_heads, n_blocks = n_heads + 1, n_blocks + len(taken)
     draws[layout.parameters] = np.arange(layout.n_parameters)
     inputs = np.zeros(sizes.inputs, np.int32)
     inputs[: len(layout.inputs)] = layout.inputs
@@ -130,19 +130,19 @@ Blocks = tuple[Any, Any, Any, Any]
 
 
 def _logits(raw: jax.Array, size: jax.Array) -> jax.Array:
-    """Return raw parameters by block, without those of classes that are not there."""
+    """Return raw parameters by block, with unused class slots masked."""
     return jnp.where(jnp.arange(BLOCK) < size[:, None], raw.reshape((*raw.shape[:-1], -1, BLOCK)), NONE)
 
 
 def _hit(codes: jax.Array, blocks: Blocks) -> jax.Array:
-    """Say which class of each block is the code of its head."""
+    """Return which class of each block is the code of its categorical."""
     head, first = blocks[:2]
     return jnp.asarray(first[:, None] + jnp.arange(BLOCK) == codes[..., head, None])
 
 
 @jax.custom_vjp
 def class_log_likelihood(raw: jax.Array, codes: jax.Array, blocks: Blocks) -> jax.Array:
-    """Return the log-probability of each head's class, from the raw parameters of all heads' classes in blocks."""
+    """Return the log-probability of each categorical's code, given the raw parameters of all classes in blocks."""
     return _class_log_likelihood(raw, codes, blocks)[0]
 
 
@@ -152,7 +152,7 @@ def _class_log_likelihood(raw: jax.Array, codes: jax.Array, blocks: Blocks) -> t
     tops = logits.max(-1)
     ends = jnp.full((*tops.shape[:-1], 1), NONE, tops.dtype)
     highest = jnp.concatenate([tops, ends], axis=-1)[..., of_head].max(-1)
-    # Sums over a head's blocks are products with a matrix: faster than to gather them.
+    # Sums over the blocks of a categorical are matrix products, which are faster than gathering.
     summed = jnp.asarray(head[:, None] == jnp.arange(len(of_head)), raw.dtype)
     total = jnp.exp(logits - highest[..., head, None]).sum(-1) @ summed
     log_total = highest + jnp.log(jnp.maximum(total, np.finfo(raw.dtype).tiny))
@@ -161,7 +161,7 @@ def _class_log_likelihood(raw: jax.Array, codes: jax.Array, blocks: Blocks) -> t
 
 
 def _class_gradient(kept: Any, upstream: jax.Array) -> tuple[jax.Array, None, None]:
-    """By hand: what is gathered and summed over a head's blocks forwards would be scattered backwards, one by one."""
+    """Return the gradient, written by hand: automatic differentiation would scatter block by block, which is slow."""
     raw, codes, log_total, blocks = kept
     head, _, size, _ = blocks
     shares = jnp.exp(_logits(raw, size) - log_total[..., head, None])
