@@ -418,7 +418,7 @@ def test_several_files_are_scaled_as_one_table_is(evenly, many, tmp_path):
     ("arguments", "says"),
     [
         (("nothing/*.parquet", "-o", "out/"), "the pattern 'nothing/*.parquet', which matches no file"),
-        (("data/", "-o", "out/", "--engine", "excel"), "the engine 'excel', but expected one of polars, duckdb"),
+        (("data/", "-o", "out/", "--engine", "excel"), "the engine 'excel', but expected one of dask, duckdb"),
         (("data/", "-o", "out/", "--engine", "duckdb"), "the package 'duckdb'. Install it with: pip install \"evenly"),
         (("data/*", "-o", "out/"), "Column 'zip': got String in 0.parquet and no such column in 3.parquet"),
         (("cut/", "-o", "out/"), "cut/cut.parquet'"),

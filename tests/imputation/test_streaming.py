@@ -505,7 +505,7 @@ def test_the_command_fills_files_and_a_saved_imputer_does_the_same(evenly, plain
     assert (code, "warning" in err) == (0, False)
     assert "Held-out error on the 10% of known cells" in " ".join(out.split())
     assert [table.n_rows for table in tried] == [300]
-    assert tried[0].join(plain, on=plain.columns, how="anti", nulls_equal=True).is_empty()
+    assert tried[0].native.join(plain, on=plain.columns, how="anti", nulls_equal=True).is_empty()
     full = pl.read_parquet(tmp_path / "full.parquet")
     assert full.equals(Imputer.load(tmp_path / "saved").transform(plain))
     assert not full["y"].has_nulls()

@@ -25,7 +25,7 @@ def encode_columns(table: Table, rules: Sequence[Rule]) -> tuple[list[Column], F
     >>> opened = open_table(np.array([["a", 1.5], ["b", 2.5], ["a", None]], object))
     >>> columns, values = encode_columns(opened, make_rules(opened))
     >>> [one.kind for one in columns], values.tolist()
-    (['binary', 'real'], [[0.0, 1.5], [1.0, 2.5], [0.0, nan]])
+    (['binary', 'positive'], [[0.0, 1.5], [1.0, 2.5], [0.0, nan]])
     """
 
     def encode(rule: Rule, cells: TableColumn) -> tuple[Column, Floats]:
