@@ -152,7 +152,7 @@ FAULTS = [
     ),
     Fault(  # ordered categories lose their order
         "ordinal-unordered",
-        "tables/kinds.py",
+        "tables/kind_inference.py",
         'return ("ordinal", "") if cells.ordered else ("binary" if n == 2 else "categorical", "")',
         'return "binary" if n == 2 else "categorical", ""',
         ("tables/test_schema.py",),
@@ -183,7 +183,7 @@ FAULTS = [
         "imputation/columns/binned.py",
         "away = normal / (self.scale * self.std)",
         "away = normal / self.std",
-        ("imputation/test_columns.py", "imputation/test_validation.py"),
+        ("imputation/test_columns.py", "imputation/test_calibration_choice.py"),
     ),
     Fault(  # what is drawn for a cell is written over observed ones
         "observed-overwritten",

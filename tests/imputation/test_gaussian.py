@@ -12,6 +12,7 @@ from evenly import Imputer, LipschitzScaler
 from evenly.imputation import gaussian as gaussian_expert
 from evenly.imputation.bins import make_bins
 from evenly.imputation.calibration import Calibration
+from evenly.imputation.calibration_choice import STACKING_WEIGHTS, ValidationCells, choose_stacking_weights
 from evenly.imputation.columns import describe, tilt
 from evenly.imputation.encoding import EncodedColumn, EncodedTable, lay_out
 from evenly.imputation.gaussian import (
@@ -23,7 +24,6 @@ from evenly.imputation.gaussian import (
     predict_cells,
 )
 from evenly.imputation.predictive import BinnedPredictive
-from evenly.imputation.validation import STACKING_WEIGHTS, ValidationCells, choose_stacking_weights
 
 RNG = np.random.default_rng
 

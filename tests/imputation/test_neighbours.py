@@ -11,6 +11,7 @@ from evenly import Column, Imputer
 from evenly._support.files import read_tensors
 from evenly.imputation import neighbours as expert
 from evenly.imputation.bins import make_bins
+from evenly.imputation.calibration_choice import mix_neighbours
 from evenly.imputation.columns import BinnedColumn, LikelihoodColumn
 from evenly.imputation.neighbours import (
     BLOCK,
@@ -23,7 +24,6 @@ from evenly.imputation.neighbours import (
 )
 from evenly.imputation.predictive import BinnedPredictive
 from evenly.imputation.predictor import Predictor
-from evenly.imputation.validation import mix_neighbours
 from evenly.models.masked import Masked
 
 RNG = np.random.default_rng

@@ -18,6 +18,12 @@ import numpy.typing as npt
 
 from evenly._support import EvenlyWarning, InterruptedWarning
 from evenly.imputation.calibration import Calibration
+from evenly.imputation.calibration_choice import (
+    ValidationCells,
+    calibrate,
+    choose_neighbour_weight,
+    choose_stacking_weights,
+)
 from evenly.imputation.callbacks import Callback, Epoch, TrainingStart, watching
 from evenly.imputation.columns import ColumnSpec, UnmodelledColumn, describe
 from evenly.imputation.encoding import EncodedTable
@@ -27,12 +33,6 @@ from evenly.imputation.neighbours import index_rows
 from evenly.imputation.predictive import Predictive
 from evenly.imputation.settings import FitSettings
 from evenly.imputation.streaming import BatchStream, Source
-from evenly.imputation.validation import (
-    ValidationCells,
-    calibrate,
-    choose_neighbour_weight,
-    choose_stacking_weights,
-)
 from evenly.likelihoods import UNIT_NORMAL
 from evenly.metrics import count_held, hold_out
 from evenly.models import Data, History, Info, Layout, Model, Plan, Stream, Trace, Watchers

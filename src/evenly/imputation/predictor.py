@@ -11,11 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from evenly.imputation import gaussian as gaussian_expert
+from evenly.imputation.calibration_choice import mix_neighbours
 from evenly.imputation.columns import UnmodelledColumn
 from evenly.imputation.encoding import EncodedTable
 from evenly.imputation.ensemble import Ensemble, chunks
 from evenly.imputation.predictive import Predictive
-from evenly.imputation.validation import mix_neighbours
 from evenly.tables import Floats
 
 Flags = npt.NDArray[np.bool_]

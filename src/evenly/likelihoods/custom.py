@@ -10,7 +10,7 @@ import numpy as np
 from evenly._support import TableError, require
 from evenly.likelihoods.arrays import Array, namespace
 from evenly.likelihoods.base import Likelihood, Pivot, Support, Unscaled
-from evenly.likelihoods.formulas import Bounds, FormulaLikelihood, Formulas, Vector, by_jax, inside
+from evenly.likelihoods.custom_formulas import Bounds, FormulaLikelihood, Formulas, Vector, by_jax, inside
 from evenly.likelihoods.special import INF
 
 Made = TypeVar("Made", bound=FormulaLikelihood)

@@ -13,14 +13,14 @@ from evenly.metrics.errors import (
     mean_or_mode,
     ratio_to_baseline,
 )
-from evenly.metrics.likelihood import log_likelihood
-from evenly.metrics.masking import (
+from evenly.metrics.hidden_cells import (
     count_held,
     hide_by_rank,
     hide_keeping_two,
     hide_share,
     hold_out,
 )
+from evenly.metrics.likelihood import log_likelihood
 from evenly.metrics.table_errors import imputation_error
 
 __all__ = [

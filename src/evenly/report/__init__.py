@@ -4,6 +4,6 @@ Nothing is computed here that others need.
 """
 
 from evenly.report.page import make_report, write_report
-from evenly.report.plots import plot_smoothness
+from evenly.report.smoothness_plot import plot_smoothness
 
 __all__ = ["make_report", "plot_smoothness", "write_report"]

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from evenly.likelihoods import Likelihood
-from evenly.scaling.lazily import lazy_scaling
+from evenly.scaling.lazy_frames import lazy_scaling
 from evenly.scaling.statistics import (
     ColumnStatistics,
     Request,

@@ -25,7 +25,7 @@ from evenly._support import (
 from evenly.likelihoods import Array, Likelihood
 from evenly.scaling.fitted import fit_scales
 from evenly.scaling.inputs import check_width
-from evenly.scaling.lazily import open_lazy
+from evenly.scaling.lazy_frames import open_lazy
 from evenly.scaling.measuring import MeasuredColumn, Measurer
 from evenly.scaling.merging import merge_columns
 from evenly.scaling.methods import METHODS, get_method

@@ -12,7 +12,7 @@ from evenly._support import EvenlyWarning, TableError
 from evenly.likelihoods import Array
 from evenly.scaling.fitted import FittedColumn
 from evenly.scaling.inputs import left_out, pass_through, row_keys
-from evenly.scaling.lazily import lazy_scaling
+from evenly.scaling.lazy_frames import lazy_scaling
 from evenly.tables import LazyTable, Table, TableColumn, build_table, map_columns, select
 
 

@@ -15,10 +15,11 @@ from evenly.tables.cells import (
 )
 from evenly.tables.codes import class_codes
 from evenly.tables.columns import BLOCK, Floats, Stored, TableColumn, as_column, blocks, dtype_storage
+from evenly.tables.declarations import Rule, check_settings, complete, infer_column, infer_schema, make_rules, pick
 from evenly.tables.encoded import encode_columns, number_table
 from evenly.tables.frames import Table, build_table, map_columns, open_table, select
 from evenly.tables.inspection import inspect_table
-from evenly.tables.kinds import is_wordy, may_be_identifier
+from evenly.tables.kind_inference import is_wordy, may_be_identifier
 from evenly.tables.lazy import LazyColumn, LazyTable
 from evenly.tables.profile import (
     MISSING_MARKERS,
@@ -33,7 +34,6 @@ from evenly.tables.profile import (
     refuse_infinite,
 )
 from evenly.tables.restore import fill_cells, restore_column
-from evenly.tables.rules import Rule, check_settings, complete, infer_column, infer_schema, make_rules, pick
 from evenly.tables.schema import CLASS_KINDS, Column, Kind, Schema
 
 __all__ = [

@@ -8,9 +8,9 @@ import numpy as np
 
 from evenly.tables.cells import encode_growing
 from evenly.tables.columns import Floats, TableColumn
+from evenly.tables.declarations import Rule
 from evenly.tables.frames import Table, map_columns
 from evenly.tables.profile import profile_column
-from evenly.tables.rules import Rule
 from evenly.tables.schema import Column
 
 

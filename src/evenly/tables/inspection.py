@@ -13,10 +13,10 @@ from evenly._support import TableError
 from evenly.likelihoods import FAMILIES, Likelihood
 from evenly.tables.cells import check_values, column_likelihood, encode
 from evenly.tables.columns import TableColumn
+from evenly.tables.declarations import Rule, check_markers, check_settings, complete, infer_column, pick
 from evenly.tables.frames import map_columns, open_table
-from evenly.tables.kinds import NO_DATA
+from evenly.tables.kind_inference import NO_DATA
 from evenly.tables.profile import ColumnProfile, Value, profile_column, read_number
-from evenly.tables.rules import Rule, check_markers, check_settings, complete, infer_column, pick
 from evenly.tables.schema import Column, Schema
 
 NINES = (-9.0, *(sign * float("9" * n) for n in range(2, 8) for sign in (-1.0, 1.0)))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from evenly.metrics import count_held, hide_by_rank, hide_keeping_two, hide_share, hold_out
-from evenly.metrics.masking import FEWEST, MOST, draw_by_rank, rank
+from evenly.metrics.hidden_cells import FEWEST, MOST, draw_by_rank, rank
 
 RNG = np.random.default_rng(7)
 VALUES = np.where(RNG.random((300, 3)) < 0.3, np.nan, RNG.normal(size=(300, 3)))

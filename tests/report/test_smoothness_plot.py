@@ -8,7 +8,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from evenly import LipschitzScaler
-from evenly.report.plots import plot_smoothness
+from evenly.report.smoothness_plot import plot_smoothness
 
 TABLE = pd.DataFrame(
     {

@@ -13,7 +13,7 @@ from evenly._support import TableError
 from evenly.likelihoods import Likelihood, get_likelihood
 from evenly.tables.columns import TableColumn
 from evenly.tables.frames import open_table
-from evenly.tables.kinds import NO_DATA, decide_kind, find_classes
+from evenly.tables.kind_inference import NO_DATA, decide_kind, find_classes
 from evenly.tables.profile import ColumnProfile, Value, profile_column, read_number
 from evenly.tables.schema import CLASS_KINDS, KINDS, Column, Schema, declared_name, fits, implied_kind, outside
 

@@ -11,8 +11,8 @@ from imputers import hide, make_imputer
 
 from evenly import imputation_error
 from evenly.imputation.calibration import PLAIN
+from evenly.imputation.calibration_choice import ValidationCells, calibrate
 from evenly.imputation.columns import describe
-from evenly.imputation.validation import ValidationCells, calibrate
 from evenly.scaling.scaler import LipschitzScaler
 from evenly.tables.frames import open_table
 
