@@ -242,7 +242,7 @@ def inferred(records: Sequence[Record]) -> str:
             left = sorted({name for one in runs.values() for name in one["left_missing"]})
             cells = [f"{found[0]:.3f}", str(found[1]), kinds or "–", ", ".join(left) or "–"]
             lines.append([f"{mechanism} {percent} %", dataset, *cells])
-    return table(["hidden", "data set", "inferred / told", "on masks", "kinds", "left missing"], lines)
+    return table(["hidden", "data set", "inferred / declared", "on masks", "kinds", "left missing"], lines)
 
 
 def notes(records: Sequence[Record]) -> str:
@@ -292,7 +292,7 @@ def picture(records: Sequence[Record]) -> bytes:
     ax.axhline(1.0, color="0.3", linewidth=1.0, linestyle=":")
     ax.set_xticks(range(len(groups)), list(groups))
     ax.set_ylabel("error / mean or mode")
-    ax.set_title("Honest error on 20 % hidden cells, relative to mean-or-mode imputation", fontsize=10)
+    ax.set_title("Error on 20 % hidden cells, relative to mean-or-mode imputation", fontsize=10)
     ax.spines[["top", "right"]].set_visible(False)
     figure.legend(loc="outside right upper", frameon=False, fontsize=8)
     return as_png(figure)

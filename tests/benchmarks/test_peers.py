@@ -342,7 +342,7 @@ def test_what_was_inferred_is_listed(make_peers):
     kinds = {"quality": ["count", "ordinal"], "ph": ["real", "ignore"], "age": ["count", "ordinal"]}
     made = record("evenly-inferred", 0.21, 1, other_kinds=kinds, left_missing=["ph"])
     (row,) = cells_of(make_peers.inferred([*wine(), made]))
-    assert row["inferred / told"] == "1.050"
+    assert row["inferred / declared"] == "1.050"
     assert row["kinds"] == "count as ordinal: quality, age; real as ignore: ph"
     assert row["left missing"] == "ph"
 
