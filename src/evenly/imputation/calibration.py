@@ -1,4 +1,4 @@
-"""Calibration: how far to follow the predictions of a column. It is chosen on validation cells, in `calibration_choice`."""
+"""Calibration: how far to follow the predictions of a column; chosen on validation cells in `calibration_choice`."""
 
 from __future__ import annotations
 
