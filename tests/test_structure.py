@@ -15,7 +15,7 @@ MOST_LINES, MOST_FUNCTION_LINES, MOST_PARAMETERS = 400, 60, 7
 FAMILIES = ("likelihoods/continuous.py", "likelihoods/discrete.py", "likelihoods/base.py")
 """Likelihood families stand side by side, each a page: they may be many."""
 BY_NAME = {
-    "evaluation/balance.py": {"diagnose"},
+    "evaluation/diagnosis.py": {"diagnose"},
     "likelihoods/custom.py": {"define_likelihood"},
     "report/page.py": {"make_report"},
 }

@@ -16,16 +16,8 @@ from scipy import stats
 from scipy.special import polygamma
 
 from evenly import Imputer, LipschitzScaler, Schema, TableError, Training, diagnose
-from evenly.evaluation.balance import (
-    FEWEST,
-    LEAST_GAIN,
-    SCALINGS,
-    Coded,
-    _hide,
-    _overlooked,
-    short_epochs,
-)
-from evenly.evaluation.diagnosis import Diagnosis, ShortTraining, give_verdict
+from evenly.evaluation.diagnosis_results import SCALINGS, Diagnosis, ShortTraining, give_verdict
+from evenly.evaluation.short_training import FEWEST, LEAST_GAIN, Coded, _overlooked, hide_cells, short_epochs
 from evenly.metrics import mean_or_mode
 from evenly.tables.frames import open_table
 from evenly.tables.schema import Column
@@ -342,7 +334,7 @@ except evenly.MissingExtraError as error:
 def test_a_trial_shows_all_but_the_hidden_cells():
     table = MIXED.assign(city=MIXED["city"].where(RNG.random(N) < 0.8), row_id=np.arange(N))
     columns = LipschitzScaler("iqr-none", **SETTINGS | {"kinds": {"row_id": "ignore"}}).fit(table).columns_
-    trial = _hide(open_table(table), columns, set(MIXED.columns), 0.2, 3)
+    trial = hide_cells(open_table(table), columns, set(MIXED.columns), 0.2, 3)
     shown = trial.table.columns[list(table.columns).index("city")].numbers
     codes = table["city"].map({"Bonn": 0.0, "Jena": 1.0, "Kiel": 2.0, "Ulm": 3.0}).to_numpy()
     hidden = trial.hidden[:, list(table.columns).index("city")]
@@ -354,7 +346,7 @@ def test_a_trial_shows_all_but_the_hidden_cells():
 
 def test_long_tables_are_trained_on_some_of_their_rows():
     table = np.random.default_rng(0).normal(size=(25_000, 2))
-    trial = _hide(open_table(table), LipschitzScaler("iqr-none").fit(table).columns_, {"x0", "x1"}, 0.1, 0)
+    trial = hide_cells(open_table(table), LipschitzScaler("iqr-none").fit(table).columns_, {"x0", "x1"}, 0.1, 0)
     assert trial.truth.shape == (20_000, 2)
     assert np.isin(trial.truth[:, 0], table[:, 0]).all()
     assert len(np.unique(trial.truth[:, 0])) == 20_000
@@ -506,7 +498,7 @@ def trial() -> Coded:
     """The same cells hidden."""
     columns = LipschitzScaler("iqr-none", kinds={"height": "real", "day": "ignore"}).fit(SMALL).columns_
     seed = int(np.random.RandomState(4).randint(2**31 - 1))
-    return _hide(open_table(SMALL), columns, {"height", "visits", "city"}, 0.2, seed)
+    return hide_cells(open_table(SMALL), columns, {"height", "visits", "city"}, 0.2, seed)
 
 
 def test_baselines_are_those_of_the_visible_cells(trained, trial):

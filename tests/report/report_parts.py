@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from evenly.evaluation.balance import SCALINGS, ColumnBalance, Diagnosis, ShortTraining
+from evenly.evaluation.diagnosis_results import SCALINGS, ColumnBalance, Diagnosis, ShortTraining
 from evenly.evaluation.trials import ColumnTrial, Trial
 
 HOSTILE = (

@@ -4,9 +4,10 @@ Tables and settings come in, records with numbers and verdicts go out. Pages and
 """
 
 from evenly.evaluation.assessment import Assessment, fit_and_assess
-from evenly.evaluation.balance import Diagnosis, diagnose
 from evenly.evaluation.choosing import LikelihoodChoice, choose_likelihoods
 from evenly.evaluation.comparison import candidates, errors_by_column, worst_column
+from evenly.evaluation.diagnosis import diagnose
+from evenly.evaluation.diagnosis_results import Diagnosis
 from evenly.evaluation.trials import Trial, compare_imputers, try_imputer
 
 __all__ = [

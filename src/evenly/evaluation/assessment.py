@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from evenly._support import EvenlyWarning, TableError
-from evenly.evaluation.balance import Diagnosis, diagnose
+from evenly.evaluation.diagnosis import diagnose
+from evenly.evaluation.diagnosis_results import Diagnosis
 from evenly.evaluation.trials import Trial, try_imputer
 from evenly.imputation import Imputer
 
