@@ -467,7 +467,7 @@ def test_distributions_of_an_imputer_are_predictive_and_may_be_asked_as_before()
     found = Imputer("marginal").fit(table).distribution(table)
     assert [type(found[name]) for name in ("x", "c")] == [BinnedPredictive, BinaryPredictive]
     assert all(isinstance(one, Predictive) for one in found.values())
-    with pytest.warns(FutureWarning, match=r"\['mean'\] will go"):
+    with pytest.warns(FutureWarning, match=r"\['mean'\] is deprecated"):
         mean = found["x"]["mean"]
     np.testing.assert_array_equal(mean, found["x"].mean())
     with pytest.warns(FutureWarning), pytest.raises(KeyError):

@@ -1,7 +1,7 @@
 """The imputer: a table with missing cells comes in, a complete one and the distribution of every cell go out.
 
-Encoding, predictive distributions, the Gaussian and the neighbour expert, calibration, the ensemble. JAX is behind the
-models' face; who evaluates, reports or prints is not known here.
+Encoding, predictive distributions, the Gaussian and the neighbour expert, calibration, the ensemble. JAX is imported by
+`evenly.models` only; evaluation, reports and the command line build on this package.
 """
 
 from evenly.imputation.callbacks import Callback, GradientTrace

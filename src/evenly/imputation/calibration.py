@@ -1,4 +1,4 @@
-"""Calibration: how far to follow the predictions of a column; chosen on validation cells in `calibration_choice`."""
+"""Calibration of a column's predictions. The module `calibration_choice` chooses it on validation cells."""
 
 from __future__ import annotations
 
@@ -14,29 +14,29 @@ from evenly.tables import Floats
 
 @dataclass(frozen=True)
 class Calibration:
-    """How far to follow the predictions of a column, as validation cells say. The defaults change nothing."""
+    """The calibration of a column's predictions, chosen on validation cells. The defaults change nothing."""
 
     bin_weight: float = 0.5
-    """The share of the bins, beside the normal, in the mean of a binned number."""
+    """The weight of the bins in the mean of a binned number; the rest is that of the normal."""
     inverse_temperature: float = 1.0
-    """The power of its probabilities, of bins or classes: below 1 they are less sure."""
+    """The power that probabilities of bins or classes are raised to: below 1, they are less confident."""
     model_weight: float = 1.0
-    """The share of the model, beside the column's marginal, in every prediction: 1 minus the shrinkage."""
+    """The weight of the model in every prediction; the rest, the shrinkage, is that of the column's marginal."""
     max_deviation: float = np.inf
-    """How far from the column's mean a prediction may go."""
+    """The largest distance of a predicted mean from the column's mean."""
     stacking_weight: float = 0.0
-    """The share of the Gaussian expert, beside the model, in every prediction."""
+    """The weight of the Gaussian expert in every prediction; the rest is that of the model."""
     neighbours: NeighbourWeight | None = None
-    """How much of a near-duplicate's cell is taken over, if any."""
+    """The weight of near-duplicates' cells, if any."""
 
     @classmethod
     def from_plain(cls, plain: Mapping[str, Any]) -> Calibration:
-        """Return what `dataclasses.asdict` took apart."""
+        """Rebuild a calibration from `dataclasses.asdict`."""
         weight = plain["neighbours"]
         return cls(**{**plain, "neighbours": None if weight is None else NeighbourWeight(**weight)})
 
     def apply(self, probabilities: Floats, marginal: Any) -> Floats:
-        """Return probabilities at their temperature, shrunk towards the marginal ones.
+        """Return probabilities at the temperature, shrunk towards the marginal ones.
 
         Examples
         --------

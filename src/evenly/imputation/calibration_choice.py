@@ -1,7 +1,7 @@
-"""Calibration chosen on validation cells: observed cells that were held out from the networks that predict them.
+"""Choosing calibrations on validation cells: observed cells that were held out from the networks that predict them.
 
-Predictions are stacked with those of the Gaussian expert, brought to a temperature, shrunk towards the marginal by an
-amount tuned on validation cells, and mixed with the cells of near-duplicates where these are clearly better.
+Predictions are stacked with those of the Gaussian expert, rescaled by a temperature, shrunk towards the marginal, and
+mixed with the cells of near-duplicates where these are clearly better.
 """
 
 from __future__ import annotations
@@ -25,42 +25,42 @@ from evenly.tables import Floats
 Flags = npt.NDArray[np.bool_]
 
 BIN_WEIGHTS = (0.5, 0.0, 1.0)
-"""Shares of the bins in the mean of a number that are tried; the first stays unless another is clearly better."""
+"""Candidates for the weight of bins in a number's mean; the first is kept unless another is clearly better."""
 STACKING_WEIGHTS = tuple(np.linspace(0.0, 1.0, 9).tolist())
-"""Shares of the Gaussian expert that are tried."""
+"""Candidates for the weight of the Gaussian expert."""
 POOLING = 25.0
-"""How many cells' weight pulls a column's stacking weight towards that of all columns like it."""
+"""Strength, in cells, that shrinks a column's stacking weight towards that of all columns of numbers, or classes."""
 FEWEST_NEIGHBOURS, LEAST_SHARE = 5, 0.2
 """Ignore near-duplicates unless at least 5 validation cells have one with a weight above 0.2."""
 INVERSE_TEMPERATURES = (0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.15, 1.3, 1.5, 1.75, 2.0, 2.5, 3.0)
-"""Powers of probabilities that are tried."""
+"""Candidates for the power that probabilities are raised to."""
 MAX_DEVIATION = 4.0
-"""Where predictions of validation cells are not clearly better than the mean, how many times as far as the farthest of
-them others may go. A few extreme values (one e-mail full of #) make a network expect more of them, and the validation
-cells are too few to show that it is wrong there."""
+"""Where predictions of validation cells are not clearly better than the mean, other predictions are clipped to 4 times
+the largest deviation of these. A few extreme values (one e-mail full of #) make a network predict more of them, and the
+validation cells are too few to show that this is wrong."""
 MODEL_WEIGHTS: tuple[float, ...] = (1.0, 0.75, 0.5, 0.25, 0.0)
-"""Shares of the model in the probabilities of classes that are tried, at each temperature."""
+"""Candidates for the weight of the model in probabilities of classes, at each temperature."""
 FARTHEST_LOSS = 25.0
-"""Squared standard deviations that a cell counts for at most where shares are chosen, so that no cell decides alone."""
+"""Limit on a cell's squared error, in squared standard deviations, in the choice of weights: no cell dominates."""
 LEVELS = (0.5, 0.8, 0.9)
-"""Central intervals that numbers are to be covered by."""
+"""Levels of the central intervals whose coverage is calibrated."""
 PRIOR_CELLS = 5.0
-"""How many cells' weight lies on the model as it is, before any validation cell is seen."""
+"""Prior strength, in cells, of leaving the predictions as they are."""
 FEWEST = 10
-"""With fewer validation cells, nothing is chosen."""
+"""With fewer validation cells, predictions are not calibrated."""
 FEWEST_OTHERS = 10
-"""Where one number fills most of a column and fewer cells than this have another, no validation cell may have one."""
+"""If one number fills most of a column, fewer other cells than this are too few to have any among validation cells."""
 
 
 class ValidationCells(NamedTuple):
-    """The validation cells of one column: their true values, and what was predicted for them."""
+    """The validation cells of one column: their true values, and their predictions."""
 
     spec: ModelledColumn
     truth: Floats
     naturals: list[Floats]
     """The networks' natural parameters of each feature."""
     expert: Predictive | None
-    """What the Gaussian expert says of the cells."""
+    """The predictions of the Gaussian expert."""
 
     @property
     def usable(self) -> bool:
@@ -73,16 +73,16 @@ class ValidationCells(NamedTuple):
 
 
 def calibrate(cells: ValidationCells, start: Calibration = PLAIN) -> Calibration:
-    """Return how far to follow the predictions of a column.
+    """Choose the calibration of a column's predictions.
 
-    Classes get the temperature and the model weight that make them most likely, together: overconfident is not
-    ignorant. For a number, the squared error chooses the model weight, and with it the temperature makes intervals
-    cover what they should. The marginal is taken where hardly any number differs from the others.
+    For classes, temperature and model weight are chosen together, by the log-likelihood. For a number, the model weight
+    is chosen by the squared error, and then the temperature by the coverage of intervals. Numbers that hardly vary get
+    the marginal.
 
     Parameters
     ----------
     start : Calibration
-        Its stacking weight stays.
+        The calibration to start from; its stacking weight is kept.
     """
     spec = cells.spec
     if isinstance(spec, BinnedColumn) and _hardly_varies(spec):
@@ -114,13 +114,13 @@ def _probabilities(predicted: Predictive) -> Floats:
 
 
 def _hardly_varies(spec: BinnedColumn) -> bool:
-    """Whether so few numbers differ from the most frequent one that nothing can be known about who has them."""
+    """Whether too few numbers differ from the most frequent one for a model to predict which."""
     most = max(spec.bins.share)
     return most > 0.5 and (1.0 - most) * spec.fitted.statistics.n < FEWEST_OTHERS
 
 
 def _calibrate_mean(cells: ValidationCells, spec: BinnedColumn, start: Calibration) -> Calibration:
-    """Choose which mean of a number to take, how far to shrink it, and how far it may go."""
+    """Choose the bin weight, the model weight and the largest deviation of a number's mean."""
     ends = [cells.predict(replace(start, bin_weight=end, model_weight=1.0)).mean() for end in (0.0, 1.0)]
     normal, binned, wanted = (standardize(values, spec.mean, spec.std) for values in (*ends, cells.truth))
     means = {weight: weight * binned + (1.0 - weight) * normal for weight in BIN_WEIGHTS}
@@ -128,7 +128,7 @@ def _calibrate_mean(cells: ValidationCells, spec: BinnedColumn, start: Calibrati
     for weight in BIN_WEIGHTS[1:]:
         if clearly_better((means[weight] - wanted) ** 2, (means[chosen] - wanted) ** 2):
             chosen = weight
-    # Least squares through the column's mean, with some cells' weight on 1: a slope below 1 means overconfidence.
+    # Least squares through the column's mean, with a prior on a slope of 1: a slope below 1 means overconfidence.
     best = means[chosen]
     prior = 5.0 * PRIOR_CELLS * float(np.mean(best**2)) + 1e-12
     slope = (float(best @ wanted) + prior) / (float(best @ best) + prior)
@@ -146,7 +146,7 @@ def _log_score(codes: npt.NDArray[np.int_], shares: Floats) -> float:
 
 
 def _coverage(bins: Bins, truth: Floats, shares: Floats) -> float:
-    """Return how near central intervals come to holding the share of numbers that they should: 0 at best."""
+    """Return a score of the coverage of central intervals: 0 if all are exact, else negative."""
     away = np.abs(bins.ranks(shares, truth, np.random.default_rng(0)) - 0.5)
     return -10.0 * float(sum(((away < 0.5 * level).mean() - level) ** 2 for level in LEVELS))
 
@@ -155,9 +155,9 @@ def _coverage(bins: Bins, truth: Floats, shares: Floats) -> float:
 
 
 def choose_stacking_weights(columns: Sequence[ValidationCells]) -> list[float]:
-    """Choose the share of the Gaussian expert in the predictions of each column.
+    """Choose the weight of the Gaussian expert in the predictions of each column.
 
-    One share for all numbers and one for all classes, from which a column departs as far as its own cells say.
+    One weight is chosen for all numbers and one for all classes; the weight of a column is shrunk towards it.
     """
     curves = [_stacking_losses(one) for one in columns]
     chosen = []
@@ -179,7 +179,7 @@ def choose_stacking_weights(columns: Sequence[ValidationCells]) -> list[float]:
 
 
 def _stacking_losses(cells: ValidationCells) -> Floats | None:
-    """Return the mean loss of a column's cells at each of `STACKING_WEIGHTS`, relative to that without the expert."""
+    """Return the mean loss of a column's cells for each of `STACKING_WEIGHTS`, relative to that without the expert."""
     if len(cells.truth) < FEWEST or cells.expert is None:
         return None
     losses = []
@@ -199,14 +199,14 @@ def _stacking_losses(cells: ValidationCells) -> Floats | None:
 def choose_neighbour_weight(
     cells: ValidationCells, calibration: Calibration, neighbours: Neighbours, j: int
 ) -> Calibration:
-    """Choose how much of a near-duplicate's cell to take over: nothing unless it is clearly better.
+    """Choose the weight of near-duplicates' cells: none unless predictions are clearly better with them.
 
     Parameters
     ----------
     neighbours : Neighbours
-        Of the rows of the cells.
+        Neighbours of the rows of the cells.
     j : int
-        The column's place among those that rows are compared by.
+        The index of the column among those of the neighbour index.
     """
     if not cells.usable:
         return calibration
@@ -228,7 +228,7 @@ def choose_neighbour_weight(
 
 
 def mix_neighbours(predicted: Predictive, weight: NeighbourWeight | None, neighbours: Neighbours, j: int) -> Predictive:
-    """Return each cell's distribution mixed with the cells of its row's near-duplicates in column j."""
+    """Mix the distributions of column j with the cells of each row's near-duplicates."""
     if weight is None:
         return predicted
     weights, share = neighbours.weigh(j, weight)

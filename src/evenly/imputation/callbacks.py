@@ -1,4 +1,4 @@
-"""Callbacks: who watches a training, and may end it. The progress bar and the gradient trace are such."""
+"""Callbacks that observe a training and may stop it, such as the progress bar and the gradient trace."""
 
 from __future__ import annotations
 
@@ -16,31 +16,31 @@ from evenly.tables import Floats
 
 @dataclass(frozen=True)
 class TrainingStart:
-    """What is known before the first epoch."""
+    """What callbacks get before the first epoch."""
 
     columns: tuple[str, ...]
     """The modelled columns."""
     epochs: int
     n_networks: int
     baseline: Floats
-    """The log-likelihood of each column under a model that knows it alone."""
+    """The log-likelihood of each column under its marginal."""
 
 
 @dataclass(frozen=True)
 class Epoch:
-    """What an epoch brought."""
+    """What callbacks get after each epoch."""
 
     network: int
-    """Which of the networks is trained, from 0."""
+    """The index of the network that is trained."""
     epoch: float
-    """Which epoch it was, from 0; a fraction where rows are streamed."""
+    """The index of the epoch; fractional if rows are streamed."""
     elbo: float
     log_likelihood: Floats
-    """Of each column: mean per cell that is trained on, in the table's units, as in `Imputer.history_`."""
+    """The mean over each column's training cells, in the table's units, as in `Imputer.history_`."""
 
 
 class Callback:
-    """Watches the training of an imputer: override what you need.
+    """Observes the training of an imputer: override what you need.
 
     Examples
     --------
@@ -56,21 +56,21 @@ class Callback:
     """
 
     trace_points: int | None = None
-    """At how many points of the training the gradients are traced for it; 0: before the first epoch alone."""
+    """Trace gradients before the first epoch and at this many evenly spaced points after it; None: never."""
 
     def on_start(self, start: TrainingStart) -> None:
         """Called before the first epoch."""
 
     def on_epoch(self, epoch: Epoch) -> bool | None:
-        """Called after each epoch; True ends the training of that network."""
+        """Called after each epoch; returning True stops the training of that network."""
 
     def on_end(self, trace: Trace) -> None:
-        """Called after the last epoch, with the first network's gradient trace; also if the training fails."""
+        """Called after the last epoch with the first network's gradient trace, even if training failed."""
 
 
 @dataclass
 class GradientTrace(Callback):
-    """Keeps the norm of each column's gradient, and of its change by one step, at some points of the training.
+    """Records the norm of each column's gradient, and of its change by one step, at several points of the training.
 
     Examples
     --------
@@ -89,15 +89,15 @@ class GradientTrace(Callback):
     changes: Any = field(default_factory=lambda: np.zeros((0, 0)))
 
     def on_end(self, trace: Trace) -> None:
-        """Keep the trace."""
+        """Store the trace."""
         self.epochs, self.gradients, self.changes = trace
 
 
 class ProgressBar(Callback):
-    """Shows a bar with the ELBO and the column that gains least over knowing its own average."""
+    """Shows a progress bar with the ELBO and the column that gains least over its marginal."""
 
     def on_start(self, start: TrainingStart) -> None:
-        """Begin the bar, on standard error: standard output may be a table."""
+        """Start the bar, on standard error: standard output may be a table."""
         progress, self._escape = require("rich.progress", "tool"), require("rich.markup", "tool").escape
         self._start = start
         self._bar = progress.Progress(
@@ -112,7 +112,7 @@ class ProgressBar(Callback):
         self._task = self._bar.add_task("training", total=start.epochs * start.n_networks, state="compiling")
 
     def on_epoch(self, epoch: Epoch) -> None:
-        """Move the bar."""
+        """Advance the bar."""
         gains = epoch.log_likelihood - self._start.baseline
         worst = int(np.argmin(gains))
         name = self._start.columns[worst]
@@ -121,12 +121,12 @@ class ProgressBar(Callback):
         self._bar.update(self._task, completed=done, state=self._escape(state))
 
     def on_end(self, trace: Trace) -> None:
-        """End the bar."""
+        """Stop the bar."""
         self._bar.stop()
 
 
 def trace_points(callbacks: Sequence[Callback]) -> int | None:
-    """Return at how many points gradients are to be traced, for whoever wants most; None if nobody does."""
+    """Return the largest number of trace points that any callback asks for; None if none does."""
     wanted = [one.trace_points for one in callbacks if one.trace_points is not None]
     return max(wanted, default=None)
 
@@ -136,7 +136,7 @@ NO_TRACE = Trace(np.zeros(0), np.zeros((0, 0)), np.zeros((0, 0)))
 
 @contextmanager
 def watching(callbacks: Sequence[Callback], start: TrainingStart) -> Iterator[list[Trace]]:
-    """Call `on_start` and, whatever happens, `on_end` with the trace that is put into the list."""
+    """Call `on_start` and, even after an error, `on_end` with the trace that the caller appends to the list."""
     traces: list[Trace] = []
     begun = []
     try:

@@ -1,4 +1,4 @@
-"""A table as a model sees it: one object a column, and the arrays of a model made of them.
+"""A table as a model sees it: one object per column, and the model's arrays that are built from them.
 
 Inputs are the same under every method; targets are the scaled features.
 """
@@ -20,13 +20,13 @@ from evenly.models import Data, Layout
 from evenly.tables import Floats
 
 LARGEST_TARGET = 1e30
-"""Targets beyond are clipped, as only 1e300 and the like are: single precision must hold them."""
+"""Targets are clipped here, to fit into single precision; only numbers such as 1e300 are affected."""
 MOST_WEIGHT = 4.0
-"""Weights are clipped to this factor around the median, so that rare classes cannot dominate the loss."""
+"""Balancing weights are clipped to this factor around the median, so that rare classes cannot dominate the loss."""
 
 
 class EncodedColumn(NamedTuple):
-    """A modelled column of a table: how it is modelled, its values or codes, and its calibration."""
+    """A modelled column of a table: its spec, its values or codes, and its calibration."""
 
     spec: ModelledColumn
     values: Floats
@@ -36,19 +36,19 @@ class EncodedColumn(NamedTuple):
 
 @dataclass(frozen=True)
 class EncodedTable:
-    """The modelled columns of a table, and their places in a model's arrays."""
+    """The modelled columns of a table, and their layout in a model's arrays."""
 
     columns: tuple[EncodedColumn, ...]
     layout: Layout
 
     @property
     def n_rows(self) -> int:
-        """How many rows there are."""
+        """Number of rows."""
         return len(self.columns[0].values)
 
     @cached_property
     def features(self) -> list[slice]:
-        """The features of each column, among all."""
+        """The slice of each column's features among all features."""
         ends = np.cumsum([0, *(len(one.spec.likelihoods) for one in self.columns)]).tolist()
         return [slice(a, b) for a, b in pairwise(ends)]
 
@@ -63,13 +63,13 @@ class EncodedTable:
         return [one.values for one in self.columns]
 
     def rows(self, which: Any) -> EncodedTable:
-        """Return some of the rows."""
+        """Return a selection of the rows."""
         return replace(self, columns=tuple(one._replace(values=one.values[which]) for one in self.columns))
 
     def calibrated(self, calibrations: Sequence[Calibration]) -> EncodedTable:
         """Return the same table with other calibrations."""
         pairs = zip(self.columns, calibrations, strict=True)
-        return replace(self, columns=tuple(one._replace(calibration=own) for one, own in pairs))
+        return replace(self, columns=tuple(one._replace(calibration=new) for one, new in pairs))
 
     def data(
         self,
@@ -79,29 +79,29 @@ class EncodedTable:
         dtype: str = "float32",
         keys: npt.NDArray[np.int64] | None = None,
     ) -> Data:
-        """Return the arrays of a model.
+        """Return the model's arrays.
 
         Parameters
         ----------
         seed : int or None
-            Of the Gamma trick's noise; None puts its mean.
+            Seed of the Gamma trick's noise; None uses its mean.
         with_inputs : bool
-            Whether the model reads inputs; without, there are none.
+            Whether to build inputs, for models that read them.
         keys : array of int, optional
-            What the noise of each row goes by; by default its position.
+            Keys of the rows that determine their noise; by default, their positions.
         """
         layout = self.layout
         data = layout.empty(self.n_rows, dtype, with_inputs=with_inputs)
         smallest, at, into = float(np.finfo(dtype).tiny), 0, 0
         for j, (spec, values, _) in enumerate(self.columns):
-            gone = np.isnan(values)
-            data.mask[:, j] = ~gone
-            with np.errstate(over="ignore"):  # strange new rows: they are clipped below
+            missing = np.isnan(values)
+            data.mask[:, j] = ~missing
+            with np.errstate(over="ignore"):  # outliers in new rows are clipped below
                 targets = spec.targets(values, seed, keys)
             for family, target, stand_in in zip(spec.likelihoods, targets, spec.stand_ins, strict=True):
                 # A positive value that single precision would round down to 0 has no density there.
                 lowest = smallest if family.scalable and family.support.lower == 0.0 else -LARGEST_TARGET
-                shown = np.clip(np.where(gone, stand_in, target), lowest, LARGEST_TARGET)
+                shown = np.clip(np.where(missing, stand_in, target), lowest, LARGEST_TARGET)
                 data.targets[:, layout.places[at][0]] = shown
                 at += 1
             if with_inputs:
@@ -111,10 +111,10 @@ class EncodedTable:
         return data
 
     def balancing_weights(self) -> Floats:
-        """Return a weight for each column: one over the smoothness of its likelihoods at the column's own fit.
+        """Return the weight of each column: the inverse smoothness of its likelihoods at their marginals.
 
-        The likelihoods of classes and bins cannot be scaled, but what multiplies a log-likelihood multiplies its
-        smoothness: weighted like this, it is the same for every column. Relative to the median, and clipped.
+        The likelihoods of classes and bins cannot be scaled, but a factor on a log-likelihood is a factor on its
+        smoothness, which these weights make equal for all columns. They are relative to the median, and clipped.
         """
         smoothness = np.array([one.spec.smoothness for one in self.columns])
         usable = np.isfinite(smoothness) & (smoothness > 0.0)
@@ -125,7 +125,7 @@ class EncodedTable:
 
 
 def lay_out(columns: Sequence[ModelledColumn]) -> Layout:
-    """Return the likelihood of every feature, the columns of features and inputs, and which inputs are numbers."""
+    """Return the layout of columns: likelihoods, the columns of features and inputs, which inputs are numbers."""
     pairs = [(one, j) for j, spec in enumerate(columns) for one in spec.likelihoods]
     inputs = [(j, spec.column.has_classes) for j, spec in enumerate(columns) for _ in spec.centers]
     return Layout(

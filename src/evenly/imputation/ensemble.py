@@ -1,4 +1,4 @@
-"""The fitted ensemble: everything that was learned of a table, as one object that saves and loads itself."""
+"""The fitted ensemble: everything that was learned from a table, as one object that saves and loads itself."""
 
 from __future__ import annotations
 
@@ -20,37 +20,37 @@ from evenly.scaling import FittedColumn
 from evenly.tables import Floats
 
 CHUNK, SMALL_CHUNK, FEW_ROWS = 4096, 512, 2_000
-"""Rows that are predicted together, by a model of many rows and by one of few. Always as many, so that a row's
-prediction does not depend on the rows around it, and that what is compiled for one table serves the others."""
+"""Rows per prediction, for a model fitted on many rows and for one fitted on fewer than 2,000. The number is fixed, so
+that a row's prediction does not depend on the other rows and compiled programs can be reused."""
 
 
 @dataclass(frozen=True)
 class LearningCurves:
-    """How the first network was trained, by column, in the table's units."""
+    """The learning curves of the first network, in the table's units."""
 
     elbo: Floats
     log_likelihood: Mapping[str, Floats]
-    """Of each modelled column: mean per cell that is trained on, by epoch."""
+    """The mean over each modelled column's training cells, by epoch."""
     baseline: Mapping[str, float]
-    """The same of a model that knows each column alone."""
+    """The log-likelihood of each column under its marginal."""
 
 
 @dataclass(frozen=True)
 class Ensemble:
-    """Networks, how each column is modelled and calibrated, and the experts beside the networks."""
+    """Trained networks, column specs and calibrations, and the experts that complement the networks."""
 
     model: Model
     specs: tuple[ColumnSpec, ...]
-    """Of every column of the table."""
+    """The spec of every column of the table."""
     n_rows: int
-    """Of the table of fit."""
+    """Rows of the table in fit."""
     networks: list[Any] = field(default_factory=list)
-    """The shared parameters of each."""
+    """The shared parameters of each network."""
     calibrations: Mapping[str, Calibration] = field(default_factory=dict)
     gaussian: Gaussian | None = None
     """The Gaussian expert, if any column is stacked with it."""
     neighbours: NeighbourIndex | None = None
-    """The rows to search near-duplicates in, if any column takes over their cells."""
+    """The rows to search for near-duplicates, if any column uses them."""
     curves: LearningCurves = field(default_factory=lambda: LearningCurves(np.zeros(0), {}, {}))
 
     @cached_property
@@ -60,12 +60,12 @@ class Ensemble:
 
     @cached_property
     def layout(self) -> Layout:
-        """The places of the modelled columns in the model's arrays."""
+        """The layout of the modelled columns in the model's arrays."""
         return layout_of(self.model, self.modelled, self.n_rows)
 
     @property
     def chunk_size(self) -> int:
-        """How many rows are predicted together."""
+        """Number of rows per prediction."""
         return chunk_size(self.n_rows)
 
     def encode(self, values: Sequence[Floats | None]) -> EncodedTable:
@@ -81,7 +81,7 @@ class Ensemble:
     # --- saving ---------------------------------------------------------------------------------------------------
 
     def to_saved(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
-        """Return the ensemble as JSON and arrays can hold it."""
+        """Return the ensemble as plain JSON types and arrays."""
         curves = self.curves
         by_column = np.array([curves.log_likelihood[name] for name in curves.baseline])
         tensors = {
@@ -110,10 +110,10 @@ class Ensemble:
     def from_saved(
         cls, content: Mapping[str, Any], tensors: Mapping[str, npt.NDArray[Any]], columns: Sequence[FittedColumn]
     ) -> Ensemble:
-        """Return what `to_saved` took apart; arrays that lack, or have another shape, are a ValueError."""
+        """Rebuild an ensemble from `to_saved`; ValueError if arrays are missing or have another shape."""
         found = {name: list(array.shape) for name, array in tensors.items()}
         if wrong := [name for name, shape in content["shapes"].items() if found.get(name) != shape]:
-            raise ValueError(f"arrays that lack or have another shape: {wrong}")
+            raise ValueError(f"arrays that are missing or have another shape: {wrong}")
         specs = tuple(spec_from_plain(*pair) for pair in zip(columns, content["columns"], strict=True))
         sizes = {**content["model"]}
         networks = [
@@ -146,12 +146,12 @@ def layout_of(model: Model, columns: Sequence[ModelledColumn], n_rows: int) -> L
 
 
 def chunk_size(n_rows: int) -> int:
-    """Return how many rows are predicted together by a model of a table with so many."""
+    """Return the number of rows per prediction, for a model fitted on `n_rows` rows."""
     return SMALL_CHUNK if n_rows < FEW_ROWS else CHUNK
 
 
 def chunks(rows: npt.NDArray[np.intp], size: int) -> Iterator[tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]]:
-    """Go through rows, some at a time: also filled up to a size by the first of them."""
+    """Yield chunks of rows, each also padded to `size` with its first row."""
     for start in range(0, len(rows), size):
         where = rows[start : start + size]
         yield where, np.concatenate([where, np.repeat(where[:1], size - len(where))])

@@ -1,4 +1,4 @@
-"""Tables at the imputer's two ends: opened and encoded once on the way in, filled and built once on the way out."""
+"""Input and output tables of the imputer: opened and encoded once, then filled and built once."""
 
 from __future__ import annotations
 
@@ -39,23 +39,23 @@ class OpenedColumn:
     values: Floats | None
     """Values or codes; None if the column is ignored."""
     missing: Flags
-    """Which cells are to be filled: not those with a class that fit did not see."""
+    """Which cells to fill; cells with a class that was not seen in fit are left alone."""
 
 
 @dataclass(frozen=True)
 class OpenedTable:
-    """A table to impute: its columns in the order of fit."""
+    """A table to impute, with its columns in the order of fit."""
 
     table: Table
     columns: list[OpenedColumn]
     encoded: EncodedTable
     """The modelled columns."""
     missing: Flags
-    """Rows x modelled columns: which cells are to be predicted."""
+    """Which cells to predict: rows x modelled columns."""
 
     @property
     def n_rows(self) -> int:
-        """How many rows there are."""
+        """Number of rows."""
         return self.table.n_rows
 
     @property
@@ -78,20 +78,20 @@ class OpenedTable:
         return OpenedTable(table, columns, self.encoded.rows(slice(n)), self.missing[:n])
 
     def with_values(self, filled: Sequence[Floats]) -> list[Floats]:
-        """Return every column's values or codes, with other ones in the cells that are to be filled."""
+        """Return the values or codes of every column, with those of `filled` in the cells to fill."""
         return [
-            np.where(one.missing, own, np.nan if one.values is None else one.values)
-            for one, own in zip(self.columns, filled, strict=True)
+            np.where(one.missing, new, np.nan if one.values is None else one.values)
+            for one, new in zip(self.columns, filled, strict=True)
         ]
 
     def holds_fractions(self) -> list[bool]:
-        """Return, for each modelled column, whether its type holds more than whole numbers."""
+        """Return, for each modelled column, whether its type can hold fractions."""
         modelled = {one.spec.name for one in self.encoded.columns}
         return [one.cells.storage == "float" for one in self.columns if one.fitted.column.name in modelled]
 
 
 def open_for(estimator: Any, scaler: LipschitzScaler, ensemble: Ensemble, X: Any) -> OpenedTable:
-    """Open a table, find the columns of fit in it and encode them; warns of what fit did not see."""
+    """Open a table, find the columns of fit in it and encode them; warns of columns and classes not seen in fit."""
     table = open_table(X, estimator=type(estimator).__name__)
     check_width(estimator, table)
     fitted = [one.fitted for one in ensemble.specs]
@@ -105,12 +105,12 @@ def open_for(estimator: Any, scaler: LipschitzScaler, ensemble: Ensemble, X: Any
             missing = np.isnan(values) & ~cells_among(stored, unknown)
         columns.append(OpenedColumn(one, stored, values, missing))
         if unknown:
-            messages.append(one.unseen(unknown, "are left as they are, and the model does without them"))
+            messages.append(one.unseen(unknown, "are left as they are, and the model treats them as missing"))
     for message in messages:
         warnings.warn(message, EvenlyWarning, stacklevel=4)
     encoded = ensemble.encode([one.values for one in columns])
-    gone = [one.missing for one, spec in zip(columns, ensemble.specs, strict=True) if spec.modelled]
-    return OpenedTable(table, columns, encoded, np.column_stack([np.zeros((table.n_rows, 0), bool), *gone]))
+    missing_of = [one.missing for one, spec in zip(columns, ensemble.specs, strict=True) if spec.modelled]
+    return OpenedTable(table, columns, encoded, np.column_stack([np.zeros((table.n_rows, 0), bool), *missing_of]))
 
 
 def fill(opened: OpenedTable, filled: Sequence[Floats], scaler: LipschitzScaler, wanted: str) -> Any:
@@ -131,7 +131,7 @@ def fill(opened: OpenedTable, filled: Sequence[Floats], scaler: LipschitzScaler,
         cells = _fill_column(one, values, source, scaler)
         data[labels.get(cells.name, one.fitted.column.name)] = pass_through(cells, source, container)
     table = build_table(data, container, opened.table.native)
-    if container == source == "pandas":  # the levels and names of its labels
+    if container == source == "pandas":  # keep the levels and names of its labels
         order = [opened.table.names.index(one.cells.name) for one in opened.columns]
         table.columns = opened.table.native.columns[order]
     return table
@@ -142,7 +142,7 @@ def _fill_column(one: OpenedColumn, values: Floats, source: str, scaler: Lipschi
     if not gone.any():
         return one.cells
     stored = fitted.stored if source == scaler.container_ else None
-    # A loaded imputer knows classes that JSON cannot hold (intervals, dates) by their texts only.
+    # In a loaded imputer, classes that JSON cannot hold (intervals, dates) are texts.
     originals = fitted.originals or tuple(one.cells.categories or ())
     classes = decode(fitted.column, np.arange(float(len(fitted.column.classes or ()))), originals).tolist()
     new = decode(fitted.column, values[gone], originals)

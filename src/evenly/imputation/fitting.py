@@ -1,6 +1,6 @@
-"""An ensemble fitted to a table: columns described, networks trained, predictions calibrated on validation cells.
+"""Fitting an ensemble to a table: describe columns, train networks, calibrate predictions on validation cells.
 
-What is chosen here is chosen on cells that the table has, never on those that anyone wants imputed.
+All choices are made on observed cells of the table, never on cells to impute.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ Flags = npt.NDArray[np.bool_]
 Rows = npt.NDArray[np.intp]
 
 MOST_COMPARED = 4_096
-"""Rows with validation cells whose near-duplicates are searched."""
+"""The largest number of rows with validation cells to search near-duplicates of."""
 
 
 def fit_ensemble(source: Source, scaler: LipschitzScaler, settings: FitSettings) -> Ensemble:
@@ -77,7 +77,7 @@ def fit_ensemble(source: Source, scaler: LipschitzScaler, settings: FitSettings)
 def _describe(
     columns: Sequence[FittedColumn], values: Sequence[Floats | None], settings: FitSettings
 ) -> tuple[ColumnSpec, ...]:
-    """Decide how each column is modelled, and warn of those that cannot be."""
+    """Decide how each column is modelled; warns of columns that cannot be."""
     specs = tuple(
         describe(
             one,
@@ -97,27 +97,27 @@ def _describe(
     return specs
 
 
-# --- what is reported ---------------------------------------------------------------------------------------------
+# --- reports to callbacks -----------------------------------------------------------------------------------------
 
 
 class _Units(NamedTuple):
-    """What turns the log-likelihood of a step's rows into the mean per trained cell, in the table's units."""
+    """Converts log-likelihoods per row into means over training cells, in the table's units."""
 
     names: tuple[str, ...]
     trained: Floats
-    """The share of each column's cells that is trained on: validation cells do not count."""
+    """The share of each column's cells that are trained on, that is, observed and not validation cells."""
     log_jacobian: Floats
     baseline: Floats
 
     def of(self, log_likelihood: Any) -> Floats:
-        """Return the mean log-likelihood of each column's cells, in the table's units."""
+        """Return the mean log-likelihood of each column's training cells, in the table's units."""
         return np.asarray(log_likelihood / self.trained + self.log_jacobian)
 
     def curves(self, history: History) -> LearningCurves:
         """Return the learning curves of a training."""
-        gained = self.of(history.log_likelihood.reshape(-1, len(self.names)))
+        by_column = self.of(history.log_likelihood.reshape(-1, len(self.names)))
         baseline = dict(zip(self.names, self.baseline.tolist(), strict=True))
-        return LearningCurves(history.elbo, {name: gained[:, i] for i, name in enumerate(self.names)}, baseline)
+        return LearningCurves(history.elbo, {name: by_column[:, i] for i, name in enumerate(self.names)}, baseline)
 
 
 def _units(table: EncodedTable, data: Data, model: Model, n_rows: int) -> _Units:
@@ -147,7 +147,7 @@ def _on_epoch(callbacks: Sequence[Callback], units: _Units) -> Callable[[int, fl
 
 
 class _Job(NamedTuple):
-    """All that the training of a network needs; it may run on another machine."""
+    """Everything needed to train a network, possibly on another machine."""
 
     model: Model
     layout: Layout
@@ -157,7 +157,7 @@ class _Job(NamedTuple):
 
 
 class _Network(NamedTuple):
-    """A trained network: its validation cells, its shared parameters, and how its training went."""
+    """A trained network: its validation cells, shared parameters, history and gradient trace."""
 
     held: Flags | None
     shared: Any
@@ -174,14 +174,14 @@ def _train_all(
     on_epoch: Callable[[int, float, Info], bool] | None,
     stream: Streaming | None,
 ) -> list[_Network]:
-    """Train the networks one after the other, unless `joblib.parallel_config` names a cluster or several jobs."""
+    """Train the networks one after the other, or in parallel if `joblib.parallel_config` sets a cluster or n_jobs."""
     if n_networks > 1 and stream is None and joblib.effective_n_jobs(None) > 1:
         return list(joblib.Parallel()(joblib.delayed(_train)(job, i) for i in range(n_networks)))
     trained: list[_Network] = []
     for i in range(n_networks):
         try:
             trained.append(_train(job, i, on_epoch and partial(on_epoch, i), stream))
-        except KeyboardInterrupt:  # between two epochs, where a network keeps nothing of itself
+        except KeyboardInterrupt:  # outside an epoch: the current network is lost
             if not trained:
                 raise
             message = f"interrupted: {i} of {n_networks} networks were trained; these are used"
@@ -195,7 +195,7 @@ def _train_all(
 def _train(
     job: _Job, i: int, on_epoch: Callable[[float, Info], bool] | None = None, stream: Streaming | None = None
 ) -> _Network:
-    """Train the i-th network, without validation cells of its own where it is stopped by them."""
+    """Train the i-th network; if it supports early stopping, hold out its own validation cells."""
     model, layout, data, plan, seed = job
     validate, shown, held = None, data, None
     if model.hides_cells:
@@ -207,7 +207,7 @@ def _train(
 
 
 def without(mask: Flags, held: Flags) -> Flags:
-    """Return the mask of a table's arrays, which may have more columns, without some cells."""
+    """Return the mask without the held-out cells; the mask may have more (padded) columns than `held`."""
     shown = mask.copy()
     shown[:, : held.shape[1]] &= ~held
     return shown
@@ -216,8 +216,8 @@ def without(mask: Flags, held: Flags) -> Flags:
 def validation_score(model: Model, layout: Layout, data: Data, held: Flags) -> Callable[[Any], float] | None:
     """Return a score of shared parameters: the mean over columns of the log-likelihood of validation cells.
 
-    None if there are none. The data must not show them. Of a binned number only the squared error counts: bins grow
-    overconfident before its mean is learned, which calibration undoes.
+    None if there are no such cells. They must be hidden in `data`. For a binned number, only the squared error counts:
+    its bins become overconfident, which calibration corrects, before its mean is learned.
     """
     rows = np.flatnonzero(held.any(1))
     if not len(rows):
@@ -249,7 +249,7 @@ def validation_score(model: Model, layout: Layout, data: Data, held: Flags) -> C
 
 
 class _Predicted(NamedTuple):
-    """What a network predicts for a feature's validation cells: their rows, and their natural parameters."""
+    """A network's predictions of a feature's validation cells: rows and natural parameters."""
 
     rows: Rows
     naturals: Floats
@@ -258,7 +258,7 @@ class _Predicted(NamedTuple):
 def _calibrate(
     ensemble: Ensemble, table: EncodedTable, data: Data, trained: Sequence[_Network], rng: np.random.Generator
 ) -> Ensemble:
-    """Choose how far to follow the networks, and fit the experts that stand beside them."""
+    """Calibrate the networks' predictions, and fit the experts that complement them."""
     held = [one.held for one in trained if one.held is not None] if ensemble.model.spec.calibrated else []
     if not held:
         return ensemble
@@ -266,11 +266,11 @@ def _calibrate(
         _predict_held(ensemble.model, table.layout, data, own, one.shared)
         for own, one in zip(held, trained, strict=False)
     ]
-    gaussian, said = fit_validated(table, held, rng)
-    cells = [_validation_cells(table, j, predicted, [one[j] for one in said]) for j in range(len(table.columns))]
+    gaussian, by_expert = fit_validated(table, held, rng)
+    cells = [_validation_cells(table, j, predicted, [one[j] for one in by_expert]) for j in range(len(table.columns))]
     weights = choose_stacking_weights(cells)
     chosen = [calibrate(one, Calibration(stacking_weight=w)) for one, w in zip(cells, weights, strict=True)]
-    first = [_validation_cells(table, j, predicted[:1], [said[0][j]]) for j in range(len(table.columns))]
+    first = [_validation_cells(table, j, predicted[:1], [by_expert[0][j]]) for j in range(len(table.columns))]
     rows = [predicted[0][own][0].rows for own in table.features]
     chosen = _weigh_neighbours(table.calibrated(chosen), held[0], first, rows, rng)
     index = None
@@ -285,29 +285,29 @@ def _calibrate(
 
 
 def _predict_held(model: Model, layout: Layout, data: Data, held: Flags, shared: Any) -> list[_Predicted]:
-    """Predict the cells that a network did not see, feature by feature."""
+    """Predict the validation cells of a network, feature by feature."""
     found: list[list[_Predicted]] = [[] for _ in layout.columns]
     for where, padded in chunks(np.flatnonzero(held.any(1)), chunk_size(len(held))):
         some = data.rows(padded)
         some = some._replace(mask=without(some.mask, held[padded]))
         for f, natural in enumerate(model.predict_natural(layout, shared, some)):
-            mine = held[where, layout.columns[f]]
-            found[f].append(_Predicted(where[mine], np.asarray(natural[: len(where)][mine], np.float64)))
+            own = held[where, layout.columns[f]]
+            found[f].append(_Predicted(where[own], np.asarray(natural[: len(where)][own], np.float64)))
     return [_together(of_feature) for of_feature in found]
 
 
 def _together(some: Sequence[_Predicted]) -> _Predicted:
-    any_of_them = [one for one in some if len(one.rows)] or [_Predicted(np.zeros(0, np.intp), np.zeros((0, 0)))]
-    rows, naturals = zip(*any_of_them, strict=True)
+    nonempty = [one for one in some if len(one.rows)] or [_Predicted(np.zeros(0, np.intp), np.zeros((0, 0)))]
+    rows, naturals = zip(*nonempty, strict=True)
     return _Predicted(np.concatenate(rows), np.concatenate(naturals))
 
 
 def _validation_cells(
-    table: EncodedTable, j: int, predicted: Sequence[list[_Predicted]], said: Sequence[Predictive | None]
+    table: EncodedTable, j: int, predicted: Sequence[list[_Predicted]], by_expert: Sequence[Predictive | None]
 ) -> ValidationCells:
-    """Gather the validation cells of a column over networks."""
+    """Collect the validation cells of a column over all networks."""
     features = [_together(one) for one in zip(*(network[table.features[j]] for network in predicted), strict=True)]
-    experts = [one for one in said if one is not None]
+    experts = [one for one in by_expert if one is not None]
     expert = experts[0].append(experts[1:]) if experts else None
     spec, values, _ = table.columns[j]
     return ValidationCells(spec, values[features[0].rows], [one.naturals for one in features], expert)
@@ -320,7 +320,7 @@ def _weigh_neighbours(
     rows_of_cells: Sequence[Rows],
     rng: np.random.Generator,
 ) -> list[Calibration]:
-    """Choose, for each column, how much of a near-duplicate's cell to take over, by the first network's cells."""
+    """Choose the weight of near-duplicates for each column, on the first network's validation cells."""
     calibrations = [one.calibration for one in table.columns]
     rows = np.flatnonzero(held.any(1))
     if len(rows) > MOST_COMPARED:

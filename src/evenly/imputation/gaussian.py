@@ -1,9 +1,9 @@
 """The Gaussian expert: a joint normal of all columns, and the conditional distribution of a row's missing cells.
 
-A network needs many rows to learn from; linear relations between columns take few, and where columns nearly repeat each
-other no network finds them as exactly. The features are a number, its rank among the column's numbers, and every class
-(`ModelledColumn.gaussian_features`). They are fitted by expectation-maximization, so that rows with missing cells count
-for what they have.
+Networks need many rows; linear relations can be learned from few, and more accurately where columns nearly determine
+each other. The features of a column are the number and its rank among the column's numbers, or its one-hot classes
+(`ModelledColumn.gaussian_features`). The normal is fitted by expectation-maximization, which uses the observed cells of
+incomplete rows.
 """
 
 from __future__ import annotations
@@ -21,39 +21,39 @@ from evenly.tables import Floats
 Flags = npt.NDArray[np.bool_]
 
 MOST_FEATURES = 500
-"""A table with more features is left to the network: every row would cost the cube of its missing ones."""
+"""Not fitted to tables with more features: a row costs the cube of the number of its missing features."""
 MOST_ROWS = 6_000
-"""Rows that it is fitted on at most: linear relations are known from these."""
+"""The largest number of rows to fit on: enough for linear relations."""
 N_STEPS, TOLERANCE = 30, 2e-3
-"""Steps of expectation-maximization at most, and the largest change of a covariance that ends them."""
+"""Expectation-maximization stops after 30 steps, or when no covariance changes by more than 0.002."""
 PRIORS = (1.0, 5.0, 25.0, 125.0)
-"""Prior strengths that are tried on validation cells, in pseudo-rows of independent columns."""
+"""Candidates for the prior strength, in pseudo-rows of independent columns; chosen on validation cells."""
 PRIOR = 5.0
-"""The prior strength where none is tried."""
+"""The prior strength for many rows, where it is not chosen."""
 FEW_ROWS = 2_000
-"""With more rows the prior hardly matters, and none is tried."""
+"""From this number of rows the prior hardly matters, and is not chosen on validation cells."""
 FARTHEST_LOSS = 25.0
-"""Squared standard deviations that a cell counts for at most where the prior is chosen: no cell decides alone."""
+"""Limit on a cell's squared error, in squared standard deviations, in the choice of the prior: no cell dominates."""
 BLOCK = 4_000_000
-"""Numbers of the matrices that are inverted at once, at most."""
+"""The largest number of matrix entries that are inverted at once."""
 
 
 class Gaussian(NamedTuple):
-    """A joint normal of standardized features: their means, and the inverse of their covariances."""
+    """A joint normal of standardized features: mean vector and precision matrix."""
 
     mean: Floats
     precision: Floats
 
 
 def fit_gaussian(table: Floats, prior: float = PRIOR, start: Gaussian | None = None) -> Gaussian:
-    """Fit a joint normal to rows with missing features (NaN), which are in standard deviations from their means.
+    """Fit a joint normal to standardized features, of which some are missing (NaN).
 
     Parameters
     ----------
     prior : float
         The prior strength, in pseudo-rows of independent features.
     start : Gaussian, optional
-        One of nearly the same table, to go on from.
+        Initial value, such as the fit to a similar table.
 
     Examples
     --------
@@ -71,7 +71,7 @@ def fit_gaussian(table: Floats, prior: float = PRIOR, start: Gaussian | None = N
         filled, counts = np.where(known, table, 0.0), known.astype(float)
         pairs = counts.T @ counts
         found, axes = np.linalg.eigh(filled.T @ filled / np.maximum(pairs, 1.0) * (pairs / (pairs + prior)))
-        # Covariances of pairs, each of other rows, need not be those of any table.
+        # Pairwise covariances, each from other rows, need not be positive definite.
         start = Gaussian(np.zeros(width), np.linalg.inv((axes * np.maximum(found, 1e-2)) @ axes.T))
     gaussian, covariance = start, np.linalg.inv(start.precision)
     for _ in range(N_STEPS):
@@ -91,7 +91,7 @@ def fit_gaussian(table: Floats, prior: float = PRIOR, start: Gaussian | None = N
 
 
 def expect(gaussian: Gaussian, table: Floats) -> tuple[Floats, Floats]:
-    """Return mean and standard deviation of every missing feature, given those that its row has; NaN at the others."""
+    """Return the conditional mean and standard deviation of every missing feature given its row; NaN at the others."""
     means, stds = np.full(table.shape, np.nan), np.full(table.shape, np.nan)
     for rows, features, expected, left in _expect(gaussian, table):
         means[rows[:, None], features] = expected
@@ -100,10 +100,11 @@ def expect(gaussian: Gaussian, table: Floats) -> tuple[Floats, Floats]:
 
 
 def _expect(gaussian: Gaussian, table: Floats) -> Iterator[tuple[Any, Any, Any, Any]]:
-    """Go through the rows with missing features, those with as many together: rows, features, means, covariances.
+    """Yield rows, missing features, conditional means and covariances, for rows with equally many missing features.
 
-    The covariance of some features given all others is the inverse of their part of the precision: as large as what
-    is missing, not as what is known. Sums of products row by row, so that a row does not go by those around it.
+    The conditional covariance is the inverse of the missing features' block of the precision matrix, which is as large
+    as what is missing, not as what is known. Products are summed by row, so that rounding does not depend on other
+    rows.
     """
     missing = np.isnan(table)
     away = np.where(missing, 0.0, table - gaussian.mean)
@@ -133,12 +134,12 @@ def gaussian_features(table: EncodedTable) -> Floats:
 
 
 def predict_cells(gaussian: Gaussian, table: EncodedTable, features: Floats | None = None) -> list[Predictive | None]:
-    """Return the distributions of each column's missing cells given the others of their rows; NaN at known cells.
+    """Return the distributions of each column's missing cells given the rest of their rows; NaN at known cells.
 
     Parameters
     ----------
     features : array, optional
-        Of the joint normal, if they are at hand; some may be hidden in them.
+        Features of the joint normal, if already computed; some may be hidden in them.
     """
     means, stds = expect(gaussian, gaussian_features(table) if features is None else features)
     found, at = [], 0
@@ -150,15 +151,15 @@ def predict_cells(gaussian: Gaussian, table: EncodedTable, features: Floats | No
 
 
 class Validated(NamedTuple):
-    """A joint normal of the whole table, and what normals without some hidden cells predict for these."""
+    """A joint normal of the whole table, and predictions of hidden cells by normals that were fitted without them."""
 
     gaussian: Gaussian | None
     predictions: list[list[Predictive | None]]
-    """By set of hidden cells and column: those of the column's own hidden cells."""
+    """By set of hidden cells and by column, for the column's hidden cells."""
 
 
 def fit_validated(table: EncodedTable, hidden: Sequence[Flags], rng: np.random.Generator) -> Validated:
-    """Fit a joint normal to a table, and predict cells by normals that were fitted without them.
+    """Fit a joint normal to a table, and predict hidden cells by normals that were fitted without them.
 
     Parameters
     ----------
@@ -172,7 +173,7 @@ def fit_validated(table: EncodedTable, hidden: Sequence[Flags], rng: np.random.G
     some = np.arange(n_rows)
     if n_rows > MOST_ROWS:
         some = np.sort(rng.choice(n_rows, MOST_ROWS, replace=False))
-        # Only rows to fit on and rows to predict: the others of a million need not be encoded.
+        # Encode only rows to fit on and rows to predict: tables may have millions.
         needed = np.flatnonzero(np.isin(np.arange(n_rows), some) | np.any([one.any(1) for one in hidden], axis=0))
         hidden, some, table = [one[needed] for one in hidden], np.searchsorted(needed, some), table.rows(needed)
     features = gaussian_features(table)
@@ -189,7 +190,7 @@ def fit_validated(table: EncodedTable, hidden: Sequence[Flags], rng: np.random.G
 def _choose_prior(
     features: Floats, hidden: Sequence[Flags], some: npt.NDArray[np.intp]
 ) -> tuple[list[Gaussian], float]:
-    """Choose the prior strength by the squared error of hidden cells; returns the normals without these, too."""
+    """Choose the prior strength by the squared error on hidden cells; return the normals fitted without them, too."""
     shown = [np.where(one, np.nan, features) for one in hidden]
     if len(features) >= FEW_ROWS:
         return [fit_gaussian(one[some], PRIOR) for one in shown], PRIOR

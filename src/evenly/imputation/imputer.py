@@ -1,4 +1,4 @@
-"""Imputer: a table with missing cells in, a complete one of the same types out, through a model of all its columns."""
+"""The imputer: fills the missing cells of a table from a model of all its columns, keeping its types."""
 
 from __future__ import annotations
 
@@ -48,46 +48,46 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
     Parameters
     ----------
     model : {"auto", "masked", "vae", "mixture", "factorization", "marginal"}
-        The model that explains the table. `masked` ("auto") learns to predict cells that it hides from itself;
-        `marginal` knows each column alone (its mean, quantiles or shares) and needs neither JAX nor training, as a
-        baseline; the others are the paper's, and "auto" under its preset is `vae`.
+        The model of the table. `masked` ("auto") is trained to predict cells that are hidden from it; `marginal`, a
+        baseline, imputes each column's mean, quantiles or most frequent class and needs neither JAX nor training; the
+        others are the paper's. With `preset="paper"`, "auto" is `vae`.
     method : str
-        How columns are scaled before, as in `LipschitzScaler`; "auto" is `lip-none` for `masked`, else `lip-gamma`.
+        How columns are scaled, as in `LipschitzScaler`; "auto" is `lip-none` for `masked`, else `lip-gamma`.
     preset : {"paper"}, optional
         The paper's settings: its bound, zeros clipped to 1e-30, the mode as estimate, its epochs by the number of rows.
         Imputed values are then clipped to the support only, not to the observed range.
     kinds, likelihoods, schema, missing
-        As in `LipschitzScaler`. `masked` explains numbers by a normal and by bins, whatever their kind, unless
-        `likelihoods` names one.
+        As in `LipschitzScaler`. `masked` models numbers by a normal and by bins, whatever their kind, unless
+        `likelihoods` has one for them.
     estimate : {"mean", "median", "mode"}
-        Which value of a cell's distribution is imputed for numbers. Classes: the most probable one (the median one, if
-        ordered, under "median"). The mean of whole numbers is rounded where the column's type holds nothing else
-        (integers), and is left as it is in a column of floats.
+        Which value of a number's distribution is imputed. For classes it is the most probable one (with "median", the
+        median class if they are ordered). The mean of whole numbers is rounded if the column's type is integer, and
+        left as it is in a column of floats.
     training : Training, optional
-        How long and with which sizes the model is trained; by default as the table suggests.
+        How long the model is trained, and its sizes; by default, chosen for the table.
     callbacks : sequence of Callback, optional
         Called before, during and after training; see `evenly.Callback`.
     random_state : int, RandomState or None
-        Seeds everything that is random: the same seed gives the same bytes.
+        Seeds all random numbers: the same seed gives the same bytes.
     verbose : int
-        Show a progress bar.
+        Show a progress bar if not 0.
 
     Attributes
     ----------
     scaler_ : LipschitzScaler
         The fitted scaler; `scaler_.summary_` shows how every column was treated.
     schema_ : Schema
-        What was inferred or declared.
+        The inferred or declared schema.
     ensemble_ : Ensemble
-        All that was learned.
+        The fitted networks, column specs, calibrations and experts.
     history_ : dict
-        `elbo`, an array by epoch, and `log_likelihood`, a dict of column to array: mean per cell that is trained on,
-        in the table's units. Under a trick, and of a number in bins, that of the column's features: of a number,
-        minus half the squared error of its scaled value plus the log-probability of its bin.
+        `elbo`, an array by epoch, and `log_likelihood`, a dict of column to array: the mean over the cells that are
+        trained on, in the table's units. Under a trick, and for binned numbers, that of the column's features: for a
+        binned number, minus half the squared error of its scaled value plus the log-probability of its bin.
     baseline_ : dict of column to float
-        The same log-likelihood of a model that knows each column alone: a column that stays below is overlooked.
+        The same log-likelihood under each column's marginal: a column that stays below it is overlooked.
     bins_ : dict of column to Bins
-        Under `masked`: the bins of each number.
+        The bins of each binned number, under `masked` and `marginal`.
 
     Examples
     --------
@@ -102,7 +102,7 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
     >>> bool(np.isnan(full).any()), bool((full[20:] == table[20:]).all())
     (False, True)
 
-    A column without an observed cell stays missing, and is named:
+    A column without an observed cell stays missing, with a warning that names it:
 
     >>> with warnings.catch_warnings(record=True) as caught:
     ...     warnings.simplefilter("always")
@@ -144,7 +144,7 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
         self.verbose = verbose
 
     def set_params(self, **params: Any) -> Imputer:
-        """Set parameters, those of the training as `training__epochs` too, as scikit-learn's estimators do."""
+        """Set parameters as in any scikit-learn estimator; those of the training as `training__epochs`."""
         if moved := {name: params.pop(name) for name in MOVED if name in params}:
             self.training = with_moved(self.training, moved)
         if self.training is None and any(name.startswith("training__") for name in params):
@@ -158,13 +158,13 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
     # --- fitting ----------------------------------------------------------------------------------------------
 
     def fit(self, X: Any, y: Any = None) -> Imputer:
-        """Scale the table and train the model on its observed cells. Ctrl-C keeps what was learned so far.
+        """Scale the table and train the model on its observed cells. Ctrl-C stops training and keeps the model so far.
 
         Parameters
         ----------
         X : dataframe, array, or the path of Parquet files
-            A path may be a file, a pattern such as `data/*.parquet`, or a folder. A table of many rows is not read
-            into memory then: `masked` and `vae` are trained on it piece by piece.
+            A path may be a file, a pattern such as `data/*.parquet`, or a folder. Large files are not read into memory
+            at once: `masked` and `vae` are trained on them in parts.
         """
         settings = resolve(self)
         source = open_source(X, type(self).__name__)
@@ -173,16 +173,16 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
         return self._become(scaler, fit_ensemble(source, scaler, settings))
 
     def check_settings(self) -> None:
-        """Refuse settings that mean nothing, before any long work."""
+        """Raise an error for invalid settings, before any long work."""
         check(self)
 
     @property
     def model_name(self) -> str:
-        """The model that "auto" stands for, or the one that was chosen."""
+        """The name of the model, with "auto" resolved."""
         return ("vae" if self.preset == "paper" else "masked") if self.model == "auto" else self.model
 
     def _become(self, scaler: LipschitzScaler, ensemble: Ensemble) -> Imputer:
-        self.__dict__.pop("feature_names_in_", None)  # the new table may have no names
+        self.__dict__.pop("feature_names_in_", None)  # the new table may have no column names
         if hasattr(scaler, "feature_names_in_"):
             self.feature_names_in_ = scaler.feature_names_in_
         self.n_features_in_, self.seed_ = scaler.n_features_in_, scaler.seed_
@@ -198,9 +198,9 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
     def transform(self, X: Any) -> Any:
         """Return the table with its missing cells filled; observed cells, types and ignored columns are untouched.
 
-        New rows are treated like those of fit. Columns are found by name, in any order, and come back in that of fit;
-        columns that were not there in fit are left out, with a warning. Cells with a class that fit did
-        not see are left as they are, with a warning, and the model does without them.
+        New rows are treated like those of fit. Columns are found by name, in any order, and returned in the order of
+        fit; columns that were not in fit are dropped, with a warning. Cells with a class that was not seen in fit are
+        left as they are, with a warning, and the model treats them as missing.
         """
         return self._transform(self._open(X))
 
@@ -211,16 +211,17 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
         return self._fill(opened, filled[0])
 
     def transform_file(self, source: str | Path, out: str | Path, *, form: str | None = None) -> None:
-        """Fill the missing cells of Parquet files, however large, and write them to one file, all or nothing.
+        """Fill the missing cells of Parquet files, however large, and write the result to one file.
 
-        Every row is imputed as `transform` does, some 65,000 at a time; columns keep their types.
+        Every row is imputed as by `transform`, about 65,000 at a time; columns keep their types. If anything fails, no
+        file is written.
 
         Parameters
         ----------
         source : path
             A Parquet file, a pattern such as `data/*.parquet`, or a folder.
         out : path
-            The file to write; its name says the format, or `form` does, as in `evenly.write_table`.
+            The file to write, in the format of its name or of `form`, as in `evenly.write_table`.
 
         Examples
         --------
@@ -247,13 +248,13 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
         write_parts(self._transform_batches(files.batches(names)), out, form=form)
 
     def _transform_batches(self, frames: Iterator[Any]) -> Iterator[Any]:
-        """Fill Polars frames, cut so that chunks of rows to predict are those of the whole: rounding is the same."""
+        """Fill Polars frames, split so that predictions use the same chunks of rows, and rounding, as for the whole."""
         rest, size = None, self.ensemble_.chunk_size
         for frame in frames:
             whole = frame if rest is None else rest.vstack(frame)
             opened = self._open(whole)
             n = len(opened.rows) // size * size
-            at = int(opened.rows[n - 1]) + 1 if n else len(whole)  # without a chunk to predict, all rows may go
+            at = int(opened.rows[n - 1]) + 1 if n else len(whole)  # without a full chunk, all rows are done
             rest = whole[at:]
             yield self._transform(opened.head(at))
         if rest is not None and len(rest):
@@ -262,8 +263,8 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
     def sample(self, X: Any, n: int = 5) -> list[Any]:
         """Return n complete tables, for multiple imputation; see `evenly.pool`.
 
-        Each is a draw of the rows' variables and of the cells; under `masked`, a row's missing cells are drawn one
-        after the other, in random order, each given those before.
+        In each, latent variables and missing cells are drawn at random; under `masked`, a row's missing cells are drawn
+        one after the other, in random order, each given those before.
         """
         if not (isinstance(n, numbers.Integral) and int(n) >= 1):
             raise TableError(f"n = {n!r}", "expected a whole number from 1")
@@ -271,11 +272,11 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
         return [self._fill(opened, predictor.draw(opened.encoded, opened.missing, i)) for i in range(int(n))]
 
     def interval(self, X: Any, level: float = 0.9) -> tuple[Any, Any]:
-        """Return two tables, the lower and the upper ends of central intervals of the missing cells.
+        """Return two tables with the lower and the upper ends of central intervals of the missing cells.
 
-        A missing number lies between them with the probability `level`, if the model is right. Observed cells, and
-        imputed classes, are the same in both. Under the paper's models the ends are those of draws, 1,000 at most:
-        levels above 0.998 give the smallest and the largest of them.
+        A missing number lies between them with the probability `level`, if the model is right. Observed cells and
+        imputed classes are the same in both. For the paper's models, the ends are quantiles of up to 1,000 draws:
+        levels above 0.998 give the smallest and the largest draw.
         """
         opened = self._open(X)
         low, high = self._ends(opened, level)
@@ -295,7 +296,7 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
     def distribution(self, X: Any) -> dict[str, Predictive]:
         """Return the distribution of every cell of each modelled column, in the table's units.
 
-        For observed cells too: what the model makes of them. Ignored, constant and empty columns are left out. See
+        Observed cells have one too, as predicted by the model. Ignored, constant and empty columns are left out. See
         `evenly.Predictive`: mean, mode, quantiles, intervals, samples, log-probabilities, and `to_frame`.
         """
         return self._predictor().distributions(self._open(X).encoded)
@@ -303,9 +304,9 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
     def log_likelihood(self, X: Any) -> dict[str, float]:
         """Return the mean log-likelihood of each column's observed cells, in the table's units.
 
-        The model sees the cells that it is scored on; for a fair score, hide cells from it and use
-        `evenly.imputation_error`, or `log_prob` of their distributions. A number that none of a column's bins holds
-        counts with a probability of 1e-12.
+        The model sees the cells that it is scored on; for an unbiased score, hide cells from it and use
+        `evenly.imputation_error`, or `log_prob` of their distributions. A number outside all bins of its column counts
+        with a probability of 1e-12.
         """
         table = self._open(X).encoded
         found = self._predictor().distributions(table)
@@ -313,14 +314,14 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
         return {one.spec.name: float(np.nanmean(found[one.spec.name].log_prob(one.values))) for one in observed}
 
     def score(self, X: Any, y: Any = None) -> float:
-        """Return the mean over columns of `log_likelihood`, the higher the better; NaN without a column to score."""
+        """Return the mean over columns of `log_likelihood`, higher is better; NaN without a column to score."""
         scores = list(self.log_likelihood(X).values())
         return float(np.mean(scores)) if scores else float("nan")
 
     def predict_cells(self, X: Any) -> Floats:
-        """Return an estimate of every cell, observed ones too, as numbers or codes: rows x columns of fit.
+        """Return an estimate of every cell, observed ones included, as numbers or codes: rows x columns of fit.
 
-        For scoring: neither rounded nor put into types. NaN in ignored and empty columns.
+        For scoring: neither rounded nor converted to the columns' types. NaN in ignored and empty columns.
         """
         opened = self._open(X)
         every, rounded = np.arange(opened.n_rows), [False] * len(opened.encoded.columns)
@@ -329,7 +330,7 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
         )
 
     def _choose(self, found: Predictive) -> Floats:
-        """Return the estimates that are imputed."""
+        """Return the values to impute."""
         return found.estimate("mode" if self.preset == "paper" else self.estimate)
 
     def _predictor(self) -> Predictor:
@@ -338,7 +339,7 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
         return Predictor(self.ensemble_, self.seed_, n_draws, to_support=self.preset == "paper")
 
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[Any]:
-        """Names of the columns, as in fit."""
+        """Return the names of the columns, as in fit."""
         check_is_fitted(self, "scaler_")
         return np.asarray(check_input_names(self, input_features), dtype=object)
 
@@ -367,9 +368,9 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
 
     @classmethod
     def load(cls, path: str | Path, *, likelihoods: Sequence[Likelihood] | Mapping[Any, Any] = ()) -> Imputer:
-        """Read an imputer that `save` wrote; it imputes the same, to the byte. No code of the file is run.
+        """Read an imputer that `save` wrote; it imputes the same, to the byte. Loading runs no code from the file.
 
-        Likelihoods of your own, and callbacks, are code, so they are not in the file: give the former again.
+        Custom likelihoods and callbacks are code, and not saved: pass the likelihoods again.
 
         Examples
         --------

@@ -1,7 +1,7 @@
-"""The neighbour expert: rows that nearly repeat another row of the table, as far as both are observed.
+"""The neighbour expert: finds near-duplicates, rows that agree with another row in the cells observed in both.
 
-Tables hold near-duplicates: the same wine tasted again, the same person asked again. A network learns what cells say
-about each other in general; that one row repeats another is found by comparing rows.
+Tables contain near-duplicates: the same wine tasted twice, the same person asked again. Networks learn relations
+between columns; that a row repeats another is found by comparing rows.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ import numpy.typing as npt
 Floats = npt.NDArray[np.float64]
 
 N_NEIGHBOURS = 16
-"""Neighbours of a row, at most."""
+"""The largest number of neighbours of a row."""
 MOST_ROWS = 50_000
-"""Rows in the index, at most."""
+"""The largest number of rows in the index; more are sampled."""
 FARTHEST = 0.02
-"""The distance beyond which rows are no near-duplicates: at most a thousandth of such a cell would be taken over."""
+"""The largest distance of near-duplicates: beyond, a neighbour's weight would be a thousandth or less."""
 CHUNK, BLOCK = 128, 4096
-"""Rows compared at once, with so many of the index: the products stay in the processor's cache."""
+"""Sizes of the blocks of rows, and of rows of the index, that are compared at once: their products fit the cache."""
 CHANCE = 0.1
-"""A neighbour counts half if the table is expected to hold this many rows that agree as much by chance; none at 1."""
+"""Expected number of rows that agree as much by chance at which a neighbour counts half; at more than 1, not at all."""
 N_GRID = 1_000
-"""Values of a column between which its ranks are interpolated, at most."""
+"""The largest number of values of a column between which ranks are interpolated."""
 
 
 class NeighbourIndex(NamedTuple):
-    """The rows that near-duplicates are searched in."""
+    """The rows to search for near-duplicates."""
 
     values: Floats
     """Values or codes, rows x columns; NaN where missing."""
@@ -38,18 +38,18 @@ class NeighbourIndex(NamedTuple):
     """Which columns hold codes of classes."""
     grid: list[Floats]
     shares: list[Floats]
-    """Of each column of numbers: some of its values, and the share of smaller ones."""
+    """For each column of numbers: some of its values, and their ranks (the share of smaller ones)."""
     surprise: Floats
-    """Of each column: minus the logarithm of the probability that two rows agree."""
+    """Of each column: minus the log-probability that two random rows agree."""
     placed: Floats
-    """The values as coordinates, in which rows are compared."""
+    """The coordinates of the rows, in which they are compared."""
     factors: npt.NDArray[np.float32]
-    """What the rows to compare are multiplied by, a column a row: see `_factors`."""
+    """The second factors of `_factors`, one column per row."""
 
     def find(self, values: Sequence[Floats]) -> Neighbours:
-        """Return the rows nearest to some rows, given by their columns' values or codes.
+        """Return the nearest rows of each row, given every column's values or codes.
 
-        A row is not its own neighbour where its cell is missing.
+        A row of the index is not a neighbour of itself where its cell is missing.
 
         Examples
         --------
@@ -63,27 +63,27 @@ class NeighbourIndex(NamedTuple):
         >>> bool((found.cells[0, :2, 2] == table[3, 2]).all()), found.distance[0, :3].round(2).tolist()[:2]
         (True, [0.0, 0.0])
         """
-        mine = _coordinates(self.classes, self.grid, self.shares, np.column_stack(list(values)))
-        some = [_nearest(self, mine[start : start + CHUNK]) for start in range(0, max(len(mine), 1), CHUNK)]
-        return Neighbours(*(np.concatenate(one) for one in zip(*some, strict=True)))
+        points = _coordinates(self.classes, self.grid, self.shares, np.column_stack(list(values)))
+        found = [_nearest(self, points[start : start + CHUNK]) for start in range(0, max(len(points), 1), CHUNK)]
+        return Neighbours(*(np.concatenate(one) for one in zip(*found, strict=True)))
 
 
 class Neighbours(NamedTuple):
-    """The nearest rows of some rows, rows x `N_NEIGHBOURS`; where there are fewer, at no finite distance."""
+    """The nearest rows of each row, rows x `N_NEIGHBOURS`; if there are fewer, the others have an infinite distance."""
 
     cells: Floats
-    """Their values or codes, rows x neighbours x columns; NaN where missing."""
+    """Values or codes of the neighbours, rows x neighbours x columns; NaN where missing."""
     distance: Floats
-    """Mean squared difference over the columns known in both; of numbers, in standard deviations of ranks."""
+    """Mean squared difference over the columns observed in both; for numbers, in standard deviations of ranks."""
     chance: Floats
-    """How many rows of the table are expected to agree in as many cells by chance."""
+    """The number of rows of the table that are expected to agree as much by chance."""
 
     def take(self, rows: Any) -> Neighbours:
-        """Return the neighbours of some of the rows."""
+        """Return the neighbours of a selection of the rows."""
         return Neighbours(*(one[rows] for one in self))
 
     def weigh(self, j: int, weight: NeighbourWeight) -> tuple[Floats, Floats]:
-        """Return the weights of the neighbours' cells in column j, with the sum 1, and their share in a prediction."""
+        """Return the neighbours' normalized weights in column j, and their joint share in the prediction."""
         weights = np.exp(-self.distance / weight.bandwidth) / (1.0 + self.chance / CHANCE)
         weights = np.where(np.isnan(self.cells[:, :, j]) | (self.chance > 1.0), 0.0, weights)
         total = weights.sum(1)
@@ -92,18 +92,18 @@ class Neighbours(NamedTuple):
 
 @dataclass(frozen=True)
 class NeighbourWeight:
-    """How much of a near-duplicate's cell to take over: 1 / (1 + prior), or less by exp(-distance / bandwidth)."""
+    """The weight of a near-duplicate's cell, w / (w + prior) with w = exp(-distance / bandwidth)."""
 
     bandwidth: float
     prior: float
 
 
 WEIGHTS = tuple(NeighbourWeight(*one) for one in ((3e-4, 1.0), (3e-4, 0.3), (1e-3, 1.0), (1e-3, 0.3), (3e-3, 1.0)))
-"""What is tried, the most careful one first."""
+"""Candidates, from the most conservative."""
 
 
 def index_rows(values: Sequence[Floats], classes: Sequence[bool], rng: np.random.Generator) -> NeighbourIndex:
-    """Index the rows of a table, or some of them where there are very many.
+    """Index the rows of a table, or a sample of `MOST_ROWS` of them.
 
     Parameters
     ----------
@@ -136,7 +136,7 @@ def index_rows(values: Sequence[Floats], classes: Sequence[bool], rng: np.random
 
 
 def _coordinates(classes: npt.NDArray[np.bool_], grid: list[Floats], shares: list[Floats], table: Floats) -> Floats:
-    """Return ranks of numbers in standard deviations from the middle one, and codes; NaN where missing."""
+    """Return standardized ranks of numbers, and codes of classes; NaN where missing."""
     placed = table.copy()
     for j in np.flatnonzero(~classes):
         placed[:, j] = np.sqrt(12.0) * (np.interp(table[:, j], grid[j], shares[j]) - 0.5)
@@ -144,11 +144,11 @@ def _coordinates(classes: npt.NDArray[np.bool_], grid: list[Floats], shares: lis
 
 
 def _factors(classes: npt.NDArray[np.bool_], placed: Floats) -> tuple[Any, Any]:
-    """Return two lists of numbers of each row: the product of one row's first and another's second screens the pair.
+    """Return two vectors for each row: the product of one row's first and another's second screens the pair.
 
-    The product is the sum of their squared differences, less what `FARTHEST` allows (and a little more, for single
-    precision): below 0 for all near-duplicates. Two digits stand for a class, so that a difference of classes counts,
-    or counts too little.
+    The product is the sum of squared differences minus what `FARTHEST` allows (and a little more, for single
+    precision): it is negative for all near-duplicates. Classes are represented by the last two bits of their code, so
+    that a difference is never overestimated; the candidates are then compared exactly.
     """
     known, codes = ~np.isnan(placed), np.nan_to_num(placed).astype(np.int64)
     points = np.where(classes, np.sqrt(0.5) * (codes % 2), np.nan_to_num(placed))
@@ -160,11 +160,11 @@ def _factors(classes: npt.NDArray[np.bool_], placed: Floats) -> tuple[Any, Any]:
     return np.concatenate(ours, axis=1).astype(np.float32), np.concatenate(theirs, axis=1).astype(np.float32)
 
 
-def _nearest(index: NeighbourIndex, mine: Floats) -> Neighbours:
-    """Return the nearest rows of the index that are near-duplicates of some rows: near, and not by chance."""
+def _nearest(index: NeighbourIndex, points: Floats) -> Neighbours:
+    """Return the nearest near-duplicates of each row: rows of the index that are close, and not by chance."""
     (n, n_columns), k = index.values.shape, min(N_NEIGHBOURS, len(index.values))
-    factors, enough, pairs = _factors(index.classes, mine)[0], np.log(n) - 1e-3, []
-    factors[(~np.isnan(mine) * index.surprise).sum(1) < enough] = 0.0
+    factors, enough, pairs = _factors(index.classes, points)[0], np.log(n) - 1e-3, []
+    factors[(~np.isnan(points) * index.surprise).sum(1) < enough] = 0.0
     for start in range(0, n, BLOCK):
         products = factors @ index.factors[:, start : start + BLOCK]
         row, other = np.divmod(np.flatnonzero(products < 0.0), products.shape[1])
@@ -172,19 +172,19 @@ def _nearest(index: NeighbourIndex, mine: Floats) -> Neighbours:
     row, other = (np.concatenate(one) for one in zip(*pairs, strict=True))
     gap, common, agreeing = np.zeros((3, len(row)))
     for j in range(n_columns):
-        away = mine[row, j] - index.placed[other, j]
+        away = points[row, j] - index.placed[other, j]
         both = ~np.isnan(away)
         gap += np.where(both, away != 0.0 if index.classes[j] else away**2, 0.0)
         common += both
         agreeing += both * index.surprise[j]
     distance = gap / np.maximum(common, 1.0)
     near = np.flatnonzero((distance <= FARTHEST) & (agreeing >= enough))
-    near = near[np.argsort(distance[near], kind="stable")]  # of equally near ones the first
+    near = near[np.argsort(distance[near], kind="stable")]  # ties in the order of the table
     near = near[np.argsort(row[near].astype(np.int16), kind="stable")]
-    place = np.arange(len(near)) - np.searchsorted(row[near], row[near])
-    near, place = near[place < k], place[place < k]
-    found = Neighbours(np.full((len(mine), k, n_columns), np.nan), *np.full((2, len(mine), k), np.inf))
-    found.cells[row[near], place] = index.values[other[near]]
-    found.distance[row[near], place] = distance[near]
-    found.chance[row[near], place] = n * np.exp(-agreeing[near])
+    rank = np.arange(len(near)) - np.searchsorted(row[near], row[near])
+    near, rank = near[rank < k], rank[rank < k]
+    found = Neighbours(np.full((len(points), k, n_columns), np.nan), *np.full((2, len(points), k), np.inf))
+    found.cells[row[near], rank] = index.values[other[near]]
+    found.distance[row[near], rank] = distance[near]
+    found.chance[row[near], rank] = n * np.exp(-agreeing[near])
     return found

@@ -1,4 +1,4 @@
-"""Rubin's rules: one answer from an analysis that was run on each of several complete tables."""
+"""Rubin's rules: pool the results of an analysis that was run on each of several complete tables."""
 
 from __future__ import annotations
 
@@ -19,26 +19,26 @@ Floats = npt.NDArray[np.float64]
 PAIR = "expected an (estimate, standard error) pair for each table"
 
 LOG_WIDEST = 230.0
-"""Log of 1e100 standard errors: wider than this, an interval is all there is. SciPy's quantiles fail soon after."""
+"""Log of 1e100 standard errors: wider intervals are infinite, as SciPy's quantiles fail soon after."""
 
 
 @dataclass(frozen=True)
 class Pooled:
-    """What several tables say together. Floats, arrays or pandas Series, as the estimates were.
+    """Pooled results: floats, arrays or pandas Series, as the estimates were.
 
     Attributes
     ----------
     estimate : float, array or Series
         The mean of the tables' estimates.
     standard_error
-        Of this estimate: within the tables, and between them.
+        The standard error of the estimate, from the variance within tables and between them.
     low, high
         The ends of the interval.
     degrees
         Student's degrees of freedom of the interval; `inf` is the normal distribution.
     missing_information
-        The fraction of the information that is missing, from 0 to 1: how much surer a table without missing cells would
-        be. It is Rubin's large-sample figure whatever `n_rows` says, and unknown (NaN) with one table.
+        The fraction of missing information, from 0 to 1: how much more precise the estimate would be without missing
+        cells. It is Rubin's large-sample value whatever `n_rows` is, and NaN with one table.
     n : int
         The number of tables.
     """
@@ -55,21 +55,21 @@ class Pooled:
 def pool(results: Iterable[Any], *, level: float = 0.95, n_rows: int | None = None, n_parameters: int = 1) -> Pooled:
     """Combine an analysis of each of several complete tables by Rubin's rules.
 
-    The tables (`Imputer.sample`) differ in their imputed cells only: the spread of their estimates is the uncertainty
-    from missing cells, the standard errors are that from few rows.
+    The tables (`Imputer.sample`) differ in their imputed cells only: the spread of their estimates measures the
+    uncertainty from missing cells, the standard errors that from sampling rows.
 
     Parameters
     ----------
     results : iterable of (estimate, standard error) pairs
-        One pair a table: numbers, or arrays, sequences or pandas Series of one shape, which are pooled entry by entry.
+        One pair per table: numbers, or arrays, sequences or pandas Series of one shape, which are pooled elementwise.
     level : float
-        The probability that the interval claims, between 0 and 1.
+        The nominal coverage of the interval, between 0 and 1.
     n_rows : int, optional
-        The rows of the table. Given, the degrees of freedom are Barnard and Rubin's for small samples, which never
-        exceed those that the complete table would have, `n_rows - n_parameters`; else Rubin's, for many rows.
+        The number of rows of a table. If given, the degrees of freedom are Barnard and Rubin's for small samples,
+        which never exceed those of the complete table, `n_rows - n_parameters`; else Rubin's, for many rows.
     n_parameters : int
-        How many parameters the analysis estimates: 1 for a mean, 2 for the difference of two. It counts with
-        `n_rows` only.
+        How many parameters the analysis estimates: 1 for a mean, 2 for the difference of two. Only used with
+        `n_rows`.
 
     Notes
     -----
@@ -82,7 +82,7 @@ def pool(results: Iterable[Any], *, level: float = 0.95, n_rows: int | None = No
     >>> print(f"{pooled.estimate:.1f} from {pooled.low:.2f} to {pooled.high:.2f}, {pooled.degrees:.0f} degrees")
     2.0 from -2.70 to 6.70, 32 degrees
 
-    Estimates that are all the same leave nothing to add to their own standard errors:
+    Identical estimates add nothing to the standard errors:
 
     >>> same = pool([([1.0, 5.0], [2.0, 1.0]), ([1.0, 5.0], [2.0, 1.0])], n_rows=20)
     >>> same.standard_error, same.degrees, same.missing_information
@@ -97,8 +97,8 @@ def pool(results: Iterable[Any], *, level: float = 0.95, n_rows: int | None = No
     n = len(pairs)
     if n == 1:
         warnings.warn(
-            "one table only: its imputed cells could have come out otherwise, and one table does not tell how far. "
-            "So the interval ignores that cells were imputed, and is too narrow. Pool 5 tables or more",
+            "one table only: the uncertainty of its imputed cells is unknown, so that the interval ignores it and is "
+            "too narrow. Pool 5 tables or more",
             EvenlyWarning,
             stacklevel=2,
         )
@@ -109,17 +109,17 @@ def pool(results: Iterable[Any], *, level: float = 0.95, n_rows: int | None = No
 def _combine(estimates: Floats, errors: Floats, level: float, complete: int | None) -> tuple[Floats, ...]:
     """Return the entries of `Pooled`, by Rubin's rules."""
     n = len(estimates)
-    # Counted from the first estimate, equal ones differ by nothing; in units of the largest number no square overflows.
+    # Relative to the first estimate, equal ones differ by exactly 0; in units of the largest, no square overflows.
     shifts = estimates - estimates[0]
     largest = np.maximum(np.abs(shifts).max(0), errors.max(0))
     unit = np.where(largest > 0.0, largest, 1.0)
     within = np.mean((errors / unit) ** 2, 0)
     between = (1.0 + 1.0 / n) * np.var(shifts / unit, 0, ddof=1) if n > 1 else np.zeros_like(within)
     total = within + between
-    share = between / np.where(total > 0.0, total, 1.0)  # of the variance, from imputing
+    share = between / np.where(total > 0.0, total, 1.0)  # of the variance that comes from imputation
     estimate = estimates[0] + unit * np.mean(shifts / unit, 0)
     error = unit * np.sqrt(total)
-    with np.errstate(divide="ignore", over="ignore"):  # a share of 0 has infinite degrees, and so has nearly 0
+    with np.errstate(divide="ignore", over="ignore"):  # a share of 0, or nearly 0, has infinite degrees of freedom
         rubin = (n - 1) * (1.0 / share) ** 2 if n > 1 else np.full_like(share, math.inf)
     degrees = rubin if complete is None else _small_sample(rubin, share, within, total, complete)
     missing = share + (1.0 - share) * 2.0 / (rubin + 3.0) if n > 1 else np.full_like(share, math.nan)
@@ -128,26 +128,26 @@ def _combine(estimates: Floats, errors: Floats, level: float, complete: int | No
 
 
 def _small_sample(rubin: Floats, share: Floats, within: Floats, total: Floats, complete: int) -> Floats:
-    """Return Barnard and Rubin's degrees of freedom; where imputing made no difference, the complete table's."""
+    """Return Barnard and Rubin's degrees of freedom; without variance between tables, the complete table's."""
     kept = within / np.where(total > 0.0, total, 1.0)
     observed = (complete + 1.0) / (complete + 3.0) * complete * kept
-    with np.errstate(divide="ignore", over="ignore"):  # nothing observed: no degrees
+    with np.errstate(divide="ignore", over="ignore"):  # nothing observed: 0 degrees of freedom
         adjusted = 1.0 / (1.0 / rubin + 1.0 / observed)
     return np.where(share > 0.0, adjusted, float(complete))
 
 
 def _quantile(level: float, degrees: Floats) -> Floats:
-    """Return how many standard errors an interval reaches to each side."""
-    from scipy import stats  # a fifth of a second, for whoever pools
+    """Return the half-width of the interval in standard errors."""
+    from scipy import stats  # imported here, because it takes a fifth of a second
 
-    # For few degrees the tails beyond x hold x^-degrees, so x = (1 - level)^(-1/degrees).
-    endless = degrees * LOG_WIDEST < -math.log1p(-level)
-    known = stats.t.ppf(0.5 + 0.5 * level, np.where(endless, 1.0, degrees))
-    return np.where(endless, math.inf, known)
+    # For few degrees of freedom the probability beyond x is x^-degrees, so x = (1 - level)^(-1/degrees).
+    infinite = degrees * LOG_WIDEST < -math.log1p(-level)
+    known = stats.t.ppf(0.5 + 0.5 * level, np.where(infinite, 1.0, degrees))
+    return np.where(infinite, math.inf, known)
 
 
 def _complete_degrees(n_rows: Any, n_parameters: Any) -> int | None:
-    """Return the degrees of freedom that the complete table would have, if its rows were told."""
+    """Return the degrees of freedom of the complete table; None if its number of rows is not given."""
     for name, value in (("n_rows", n_rows), ("n_parameters", n_parameters)):
         whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
         if not (whole and int(value) >= 1) and not (name == "n_rows" and value is None):
@@ -164,7 +164,7 @@ def _complete_degrees(n_rows: Any, n_parameters: Any) -> int | None:
 
 
 def _pairs(results: Any) -> list[tuple[Any, Any]]:
-    """Return the results as pairs, or say which is none."""
+    """Return the results as pairs; raise an error that names the first that is not one."""
     if isinstance(results, str | Mapping) or not isinstance(results, Iterable):
         raise TableError(f"a {type(results).__name__}", PAIR)
     pairs = []
@@ -181,7 +181,7 @@ def _pairs(results: Any) -> list[tuple[Any, Any]]:
 
 
 def _checked(pairs: list[tuple[Any, Any]]) -> tuple[Floats, Floats]:
-    """Return estimates and standard errors as arrays, a row a table, or say what is wrong with which result."""
+    """Return estimates and standard errors as arrays, one row per table; raise an error that names a wrong result."""
     columns: tuple[list[Floats], list[Floats]] = ([], [])
     for i, pair in enumerate(pairs):
         for name, value, column in zip(("estimate", "standard error"), pair, columns, strict=True):
@@ -199,14 +199,14 @@ def _checked(pairs: list[tuple[Any, Any]]) -> tuple[Floats, Floats]:
             bad = ~np.isfinite(found) if name == "estimate" else ~(np.isfinite(found) & (found >= 0.0))
             if bad.any():
                 expected = "expected finite numbers" if name == "estimate" else "expected finite numbers from 0"
-                hint = f"look at what the analysis made of table {i}"
+                hint = f"check the analysis of table {i}"
                 raise TableError(f"{a_name} of {found[bad][0]} in result {i}", expected, hint)
             column.append(found)
     return np.array(columns[0]), np.array(columns[1])
 
 
 def _floats(value: Any) -> Floats | None:
-    """Return a number or numbers as an array; None if they are none."""
+    """Return a number or numbers as an array; None for anything else."""
     try:
         found = np.asarray(value)
         return None if found.dtype.kind in "cSUmM" or value is None else np.asarray(found, np.float64)
@@ -215,7 +215,7 @@ def _floats(value: Any) -> Floats | None:
 
 
 def _labelled(pairs: list[tuple[Any, Any]]) -> Any:
-    """Return the first value that carries labels (a pandas Series), when all that do have the same; else None."""
+    """Return the first value with labels (a pandas Series), None if there is none; all labels must be equal."""
     # A list has an `index` too, but that is a method.
     series = [
         (i, value)
@@ -228,7 +228,7 @@ def _labelled(pairs: list[tuple[Any, Any]]) -> Any:
             raise TableError(
                 f"labels {list(value.index)} in result {i}",
                 f"the first have {list(series[0][1].index)}",
-                "bring all of them into one order, with `reindex`",
+                "put all of them into the same order, with `reindex`",
             )
     return series[0][1] if series else None
 

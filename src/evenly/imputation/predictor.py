@@ -23,22 +23,22 @@ Rows = npt.NDArray[np.intp]
 Choice = Callable[[Predictive], Floats]
 
 FEWEST_DRAWS, MOST_DRAWS = 100, 1_000
-"""Draws behind an interval of a model with latent variables."""
+"""Limits on the number of draws for an interval of a model with latent variables."""
 BEYOND = 2
-"""Draws that are to lie at or beyond each of its ends: a single one would be as far off as it happens to be."""
+"""Draws at or beyond each end of an interval: the position of a single extreme draw is too noisy."""
 
 
 @dataclass(frozen=True)
 class Predictor:
     """Predicts cells of encoded tables.
 
-    Tables hold the modelled columns; what is returned has an array for every column of the table of fit.
+    Encoded tables contain the modelled columns; values are returned for every column of the table of fit.
     """
 
     ensemble: Ensemble
     seed: int
     n_draws: int = 0
-    """Draws of a row's latent variables that a prediction is averaged over; 0: one prediction, at their mean."""
+    """The number of draws of the latent variables that predictions are averaged over; 0 predicts at their mean."""
     to_support: bool = False
     """Whether numbers are clipped to the likelihood's support instead of the observed range, as the paper does."""
 
@@ -51,52 +51,52 @@ class Predictor:
         networks: Sequence[Any] | None = None,
         wanted: Flags | None = None,
     ) -> Iterator[tuple[Rows, list[Predictive]]]:
-        """Go through rows in chunks: which they are, and the distributions of every modelled column's cells.
+        """Yield chunks of rows, with the distributions of their cells in every modelled column.
 
         Parameters
         ----------
         draw : int, optional
-            The number of a draw of the latent variables; without, predictions are at their mean, or averaged.
+            The index of a draw of the latent variables; by default, predictions are at their mean, or averaged.
         networks : sequence, optional
-            Some of the ensemble's; by default all.
+            The networks to use; by default, all of the ensemble.
         wanted : array, optional
-            Which cells are asked for, all rows x modelled columns: each column's distributions are those of its own.
+            The cells to predict, rows x modelled columns; by default, all cells of the rows.
         """
         ensemble, model = self.ensemble, self.ensemble.model
         for number, (where, padded) in enumerate(chunks(rows if table.columns else rows[:0], ensemble.chunk_size)):
             data = table.rows(padded).data(seed=None, with_inputs=model.spec.reads_inputs)
             some = table.rows(where)
-            mine = [slice(None) if wanted is None else wanted[where, j] for j in range(len(table.columns))]
+            cells = [slice(None) if wanted is None else wanted[where, j] for j in range(len(table.columns))]
             experts: list[Predictive | None] = [None] * len(table.columns)
             if ensemble.gaussian is not None:
-                said = gaussian_expert.predict_cells(ensemble.gaussian, some)
-                experts = [None if one is None else one.take(own) for one, own in zip(said, mine, strict=True)]
+                predicted = gaussian_expert.predict_cells(ensemble.gaussian, some)
+                experts = [None if one is None else one.take(own) for one, own in zip(predicted, cells, strict=True)]
             found: list[list[Predictive]] = [[] for _ in table.columns]
             for shared, (seed, alike) in product(networks or ensemble.networks, self._draws(draw, number)):
                 naturals = model.predict_natural(table.layout, shared, data, seed, alike=alike)
                 for j, (spec, _, calibration) in enumerate(table.columns):
-                    own = [np.asarray(one[: len(where)][mine[j]], np.float64) for one in naturals[table.features[j]]]
+                    own = [np.asarray(one[: len(where)][cells[j]], np.float64) for one in naturals[table.features[j]]]
                     found[j].append(spec.predict(own, calibration, experts[j]))
             mixed = [first.mix(others) for first, *others in found]
-            yield where, self._with_neighbours(some, mixed, mine)
+            yield where, self._with_neighbours(some, mixed, cells)
 
     def _draws(self, draw: int | None, chunk: int) -> list[tuple[tuple[int, ...] | None, bool]]:
-        """Return the seeds of the latent variables' draws, and whether all rows draw alike."""
+        """Return the seeds of draws of the latent variables, and whether all rows use the same random numbers."""
         if draw is not None:
             return [((self.seed, draw, chunk), False)]
         if self.ensemble.model.spec.cell_by_cell or not self.n_draws:
             return [(None, False)]
-        # What is averaged over draws must not depend on the rows around: all rows draw alike.
+        # A row's average over draws must not depend on other rows: all use the same random numbers.
         return [((self.seed, i), True) for i in range(self.n_draws)]
 
-    def _with_neighbours(self, table: EncodedTable, found: list[Predictive], mine: list[Any]) -> list[Predictive]:
-        """Mix distributions with the cells of near-duplicates."""
+    def _with_neighbours(self, table: EncodedTable, found: list[Predictive], cells: list[Any]) -> list[Predictive]:
+        """Mix each column's distributions with the cells of near-duplicates."""
         if self.ensemble.neighbours is None:
             return found
         near = self.ensemble.neighbours.find(table.values)
         return [
             mix_neighbours(one, column.calibration.neighbours, near.take(own), j)
-            for j, (one, column, own) in enumerate(zip(found, table.columns, mine, strict=True))
+            for j, (one, column, own) in enumerate(zip(found, table.columns, cells, strict=True))
         ]
 
     def distributions(self, table: EncodedTable) -> dict[str, Predictive]:
@@ -112,13 +112,13 @@ class Predictor:
     # --- values ---------------------------------------------------------------------------------------------------
 
     def constants(self, n_rows: int) -> list[Floats]:
-        """Return what is imputed in every column if no model says anything: the constant of unmodelled columns."""
+        """Return the constants of unmodelled columns, and NaN in modelled ones."""
         specs = self.ensemble.specs
         return [np.full(n_rows, one.constant if isinstance(one, UnmodelledColumn) else np.nan) for one in specs]
 
     @property
-    def _places(self) -> list[int]:
-        """The places of the modelled columns among all."""
+    def _modelled(self) -> list[int]:
+        """The indices of the modelled columns among all."""
         return [j for j, one in enumerate(self.ensemble.specs) if one.modelled]
 
     def choose(
@@ -130,24 +130,24 @@ class Predictor:
         rounded: Sequence[bool],
         draw: int | None = None,
     ) -> list[list[Floats]]:
-        """Return values or codes of every column in some rows: predicted once, and chosen in each of some ways.
+        """Predict rows once, and return values or codes of every column for each way of choosing them.
 
         Parameters
         ----------
         rounded : sequence of bool
-            Whether to round whole numbers, of each modelled column.
+            For each modelled column, whether to round whole numbers.
         """
         filled = [self.constants(n_rows) for _ in choices]
         for where, found in self.predict(table, rows, draw=draw):
-            for place, column, one, whole in zip(self._places, table.columns, found, rounded, strict=True):
+            for index, column, one, whole in zip(self._modelled, table.columns, found, rounded, strict=True):
                 for values, choice in zip(filled, choices, strict=True):
-                    values[place][where] = column.spec.bounded(choice(one), whole=whole, to_support=self.to_support)
+                    values[index][where] = column.spec.bounded(choice(one), whole=whole, to_support=self.to_support)
         return filled
 
     def draw(self, table: EncodedTable, missing: Flags, i: int) -> list[Floats]:
         """Return the i-th draw of the missing cells (rows x modelled columns).
 
-        At once, or one after the other, each given those before, where the model predicts cell by cell.
+        If the model predicts cell by cell, the cells of a row are drawn one after the other, each given those before.
         """
         rng = np.random.default_rng((self.seed, i))
         n_rows = len(missing)
@@ -166,17 +166,17 @@ class Predictor:
             wanted = missing & (turns == turn)
             rows = np.flatnonzero(counts > turn)
             for where, found in self.predict(table, rows, networks=[network], wanted=wanted):
-                for j, (place, column, one) in enumerate(zip(self._places, table.columns, found, strict=True)):
-                    mine = where[wanted[where, j]]
-                    if len(mine):
+                for j, (index, column, one) in enumerate(zip(self._modelled, table.columns, found, strict=True)):
+                    drawn_rows = where[wanted[where, j]]
+                    if len(drawn_rows):
                         drawn = column.spec.bounded(one.sample(rng), whole=True, to_support=self.to_support)
-                        filled[place][mine] = column.values[mine] = drawn
+                        filled[index][drawn_rows] = column.values[drawn_rows] = drawn
         return filled
 
     def interval(self, table: EncodedTable, missing: Flags, level: float, estimate: Choice) -> list[list[Floats]]:
-        """Return the ends of central intervals of the missing cells; of classes, the estimate.
+        """Return the ends of central intervals of the missing cells; for classes, the estimate.
 
-        Of a model with latent variables, by draws: they know of the latent variables too.
+        Models with latent variables use draws, which include the uncertainty of the latent variables.
         """
         rows, n_rows, whole = np.flatnonzero(missing.any(1)), len(missing), [True] * len(table.columns)
         if self.ensemble.model.spec.cell_by_cell:
@@ -185,24 +185,24 @@ class Predictor:
             return self.choose(table, rows, n_rows, ends, whole)
         found = self.choose(table, rows, n_rows, [estimate] * 2, whole)
         numbers = {
-            place: missing[:, j]
-            for j, (place, column) in enumerate(zip(self._places, table.columns, strict=True))
+            index: missing[:, j]
+            for j, (index, column) in enumerate(zip(self._modelled, table.columns, strict=True))
             if not column.spec.column.has_classes and missing[:, j].any()
         }
         n_draws = count_draws(level)
-        drawn = {place: np.empty((n_draws, gone.sum())) for place, gone in numbers.items()}
+        drawn = {index: np.empty((n_draws, cells.sum())) for index, cells in numbers.items()}
         for i in range(n_draws):
             full = self.draw(table, missing, i)
-            for place, gone in numbers.items():
-                drawn[place][i] = full[place][gone]
-        for place, gone in numbers.items():
-            for one, end in zip(found, central_draws(drawn[place], level), strict=True):
-                one[place][gone] = end
+            for index, cells in numbers.items():
+                drawn[index][i] = full[index][cells]
+        for index, cells in numbers.items():
+            for one, end in zip(found, central_draws(drawn[index], level), strict=True):
+                one[index][cells] = end
         return found
 
 
 def count_draws(level: float) -> int:
-    """Return how many draws an interval takes.
+    """Return the number of draws for an interval.
 
     Examples
     --------
@@ -213,9 +213,9 @@ def count_draws(level: float) -> int:
 
 
 def central_draws(drawn: Floats, level: float) -> tuple[Floats, Floats]:
-    """Return, column by column, two draws that one more would lie between with the probability `level`, or just above.
+    """Return, for each column, two draws between which another draw lies with a probability of at least `level`.
 
-    One more draw is as likely to fall into any of the gaps between n draws, or beyond them: n + 1 places.
+    Another draw is equally likely to fall into each of the n + 1 gaps between and beyond n draws.
 
     Examples
     --------

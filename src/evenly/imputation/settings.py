@@ -1,4 +1,4 @@
-"""What a fit goes by: an imputer's settings, resolved as far as no table is needed."""
+"""Settings of a fit: those of an imputer, checked, with "auto" resolved as far as possible without a table."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ ESTIMATES = ("mean", "median", "mode")
 
 @dataclass(frozen=True)
 class FitSettings:
-    """What a fit goes by, "auto" resolved as far as no table is needed."""
+    """Settings of a fit, with "auto" resolved as far as possible without a table."""
 
     spec: ModelSpec
     training: Training
     method: str
     declared: Mapping[str, Any]
-    """What is declared of columns: kinds, likelihoods, schema, missing."""
+    """The user's declarations of columns: kinds, likelihoods, schema, missing."""
     paper: bool
     seed: int
     callbacks: Sequence[Callback] = ()
 
     def plan(self, n_rows: int, table: EncodedTable, *, streamed: bool) -> Plan:
-        """Return how a network of a table is trained."""
+        """Return the training settings of a network."""
         balanced = self.spec.balanced and get_method(self.method).equalizes
         size = self.training.batch_size_of(self.spec, n_rows)
         return Plan(
@@ -47,21 +47,21 @@ class FitSettings:
         )
 
     def is_binned(self, label: Any, name: str) -> bool:
-        """Whether a number of that column is explained by bins: not where a likelihood is named for it."""
+        """Whether numbers of a column are modelled by bins: not if a likelihood is declared for it."""
         return self.spec.bins_numbers and pick(self.declared["likelihoods"], label, name) is None
 
     def check_source(self, source: Source) -> None:
-        """Refuse a table in files for a model whose variables of rows do not fit into memory."""
+        """Raise an error if the table is streamed from files and the model has latent variables of every row."""
         if source.files is not None and self.spec.row_variables:
             able = sorted(repr(one.name) for one in SPECS.values() if one.trains and not one.row_variables)
             raise TableError(
                 f"model = {self.spec.name!r} for {source.n_rows} rows of Parquet",
-                "it has variables of every row, which do not fit into memory",
-                f"choose {' or '.join(able)}, or read some of the rows",
+                "it has latent variables of every row, which do not fit into memory",
+                f"choose {' or '.join(able)}, or fit on some of the rows",
             )
 
     def fit_scaler(self, table: Any) -> LipschitzScaler:
-        """Fit the scaler of a table."""
+        """Fit the scaler to a table."""
         scaler = LipschitzScaler(
             self.method,
             learning_rate=self.training.rate_of(self.spec),
@@ -73,12 +73,12 @@ class FitSettings:
         )
         with warnings.catch_warnings():
             if self.spec.bins_numbers and not self.declared["likelihoods"]:
-                warnings.simplefilter("ignore", ScaleWarning)  # numbers are standardized, whatever their own scale
+                warnings.simplefilter("ignore", ScaleWarning)  # binned numbers do not use these scales
             return scaler.fit(table)
 
 
 def check(imputer: Any) -> None:
-    """Refuse an imputer's settings that mean nothing."""
+    """Raise an error for invalid settings of an imputer."""
     choices = (("model", ("auto", *SPECS)), ("estimate", ESTIMATES), ("preset", (None, "paper")))
     for name, known in choices:
         given = getattr(imputer, name)
@@ -88,7 +88,7 @@ def check(imputer: Any) -> None:
 
 
 def resolve(imputer: Any) -> FitSettings:
-    """Check an imputer's settings, and resolve what needs no table."""
+    """Check an imputer's settings and resolve "auto" as far as possible without a table."""
     check(imputer)
     spec = SPECS[imputer.model_name]
     return FitSettings(

@@ -1,4 +1,4 @@
-"""Training on a table larger than memory: a sample of its rows to start from, then all of them in shuffled parts.
+"""Training on tables larger than memory: a sample of rows to initialize from, then all rows in shuffled parts.
 
 While a model trains on one pool of rows, the next one is read and encoded in a thread.
 """
@@ -26,18 +26,18 @@ Flags = npt.NDArray[np.bool_]
 Item = TypeVar("Item")
 
 POOL = 1 << 17
-"""Rows that are shuffled together. With the pool that is being read, twice as many are in memory."""
+"""Rows that are shuffled together. Twice as many are in memory: this pool, and the next one that is being read."""
 N_STEPS = 32
-"""Batches of a part: enough that starting a compiled part costs nothing, few enough to fill up the last one."""
+"""Batches per part: enough to make the overhead of a part negligible, few enough that padding the last is cheap."""
 
 
 Rows = npt.NDArray[np.int64]
 
 
 class Sample(NamedTuple):
-    """The rows that a table is described by: their places in it, from low to high, and each column's values or codes.
+    """A sample of a table's rows: their ascending row numbers, and each column's values or codes.
 
-    Of a table in memory they are all rows; then there is no need for places.
+    For a table in memory it is the whole table, and row numbers are None.
     """
 
     rows: Rows | None
@@ -45,7 +45,7 @@ class Sample(NamedTuple):
 
 
 class Source(NamedTuple):
-    """Where the rows of a fit come from: a table in memory, or files that are not read at once."""
+    """The rows to fit on: a table in memory, or files that are streamed."""
 
     table: Any
     """An opened table, or a lazy frame."""
@@ -55,7 +55,7 @@ class Source(NamedTuple):
     files: Parquet | None = None
 
     def sample(self, columns: Sequence[FittedColumn], rng: np.random.Generator) -> Sample:
-        """Return the rows to describe the table by."""
+        """Return the rows from which column specs are made."""
         if self.files is not None:
             return draw_sample(self.files, columns, rng)
         pairs = zip(columns, self.cells, strict=True)
@@ -63,30 +63,30 @@ class Source(NamedTuple):
 
 
 def open_source(table: Any, estimator: str) -> Source:
-    """Open a dataframe, an array, or the path of Parquet files, which are read if they have few rows."""
+    """Open a dataframe, an array, or Parquet files by path; small files are read into memory."""
     if isinstance(table, (str, Path)):
         files = open_parquet(table)
         if files.large:
             return Source(files.scan(), files.n_rows, [], files)
         table = files.read()
-    opened = open_table(table, estimator=estimator, keep=True)  # the scaler and the imputer both encode it
+    opened = open_table(table, estimator=estimator, keep=True)  # both the scaler and the imputer encode it
     return Source(opened, opened.n_rows, opened.columns)
 
 
 def encode_piece(columns: Sequence[FittedColumn], frame: Any) -> list[Floats | None]:
-    """Return the values or codes of some rows; None of columns that are not there."""
-    there = set(frame.columns)
+    """Return each column's values or codes in a frame; None for columns that it does not have."""
+    available = set(frame.columns)
     return [
-        one.encode(as_column(one.column.name, frame[one.column.name]))[0] if one.column.name in there else None
+        one.encode(as_column(one.column.name, frame[one.column.name]))[0] if one.column.name in available else None
         for one in columns
     ]
 
 
 def draw_sample(source: Parquet, columns: Sequence[FittedColumn], rng: np.random.Generator) -> Sample:
-    """Draw rows at random, in one pass; and with them witnesses of what is rare.
+    """Draw a random sample of rows in one pass, with extra rows for rare values.
 
-    Each column's smallest and largest number, one that is not whole, and a cell of each class: then what is seen of
-    the sample, its range and its classes, holds for the whole table.
+    Extra rows have each column's smallest and largest number, one that is not whole, and a cell of each class, so that
+    the range and the classes of the sample are those of the whole table.
     """
     chosen = source.choose(rng)
     used = [j for j, one in enumerate(columns) if one.features]
@@ -102,23 +102,23 @@ def draw_sample(source: Parquet, columns: Sequence[FittedColumn], rng: np.random
         for one, own in zip(witnesses, table.T, strict=True):
             extra |= {piece.first + row: table[row].copy() for row in one.find(own)}
     more = np.setdiff1d(np.array(list(extra), np.int64), chosen)
-    places = np.concatenate([chosen, more])
-    order = np.argsort(places, kind="stable")
+    numbers = np.concatenate([chosen, more])
+    order = np.argsort(numbers, kind="stable")
     whole = np.concatenate([*tables, *(extra[row][None] for row in more.tolist())])[order]
-    for place, j in enumerate(used):
-        values[j] = whole[:, place].copy()
-    return Sample(places[order], values)
+    for i, j in enumerate(used):
+        values[j] = whole[:, i].copy()
+    return Sample(numbers[order], values)
 
 
 class _Witnesses:
-    """Finds the cells of a column that say what the others do not."""
+    """Finds the cells of a column that a sample must contain: extremes, fractions, and all classes."""
 
     def __init__(self, n_classes: int) -> None:
         self.seen = np.zeros(n_classes, bool)
         self.low, self.high, self.whole = np.inf, -np.inf, True
 
     def find(self, values: Floats) -> list[int]:
-        """Return the rows of new extremes, new classes, and of the first number that is not whole."""
+        """Return the rows with new extremes, new classes, or the first number that is not whole."""
         rows = np.flatnonzero(~np.isnan(values))
         seen = values[rows]
         if not len(rows):
@@ -144,26 +144,26 @@ class _Witnesses:
 
 @dataclass(frozen=True)
 class BatchStream:
-    """All rows of a table, epoch after epoch, as parts that a model is trained on; see `evenly.models.Stream`."""
+    """Streams all rows of a table, epoch after epoch, in parts to train on; see `evenly.models.Stream`."""
 
     source: Parquet
     ensemble: Ensemble
-    """How the table's columns are modelled."""
+    """Encodes the rows."""
     sampled: Rows
-    """The places of the rows that validation cells are held out from."""
+    """The row numbers of the sample, from which validation cells are held out."""
     batch_size: int
     seed: int
     noise: int
-    """The seed of the Gamma trick's noise, which goes by the row's place in the table."""
+    """The seed of the Gamma trick's noise, which also depends on the row number."""
 
     @property
     def n_steps(self) -> int:
-        """Batches in a part."""
+        """Batches per part."""
         return max(1, min(N_STEPS, POOL // self.batch_size))
 
     @contextmanager
     def __call__(self, network: int, held: Flags | None) -> Iterator[Stream]:
-        """Give the stream that one network is trained on, without cells of the sample that are held out from it."""
+        """Open the stream that one network is trained on, with the held-out cells of the sample masked."""
         size = self.batch_size * self.n_steps
         with closing(self._read(network, held)) as parts:
             yield Stream(parts, -(-self.source.n_rows // size), self.n_steps)
@@ -174,7 +174,7 @@ class BatchStream:
                 yield from pool
 
     def _pools(self, network: int, held: Flags | None) -> Iterator[list[Data]]:
-        """Read, encode and shuffle pools of rows, each cut into parts of one size, without end."""
+        """Read, encode and shuffle pools of rows, split into parts of one size; endless."""
         size = self.batch_size * self.n_steps
         most = max(POOL, size)
         names = [one.name for one in self.ensemble.modelled]
@@ -187,11 +187,11 @@ class BatchStream:
                 n += len(piece.frame)
                 if n >= most:
                     cut, rest = _cut(_shuffle(pool, rng), size)
-                    first = first or cut[0].rows(np.arange(size))  # a copy: the pool may go
+                    first = first or cut[0].rows(np.arange(size))  # a copy, so that the pool can be freed
                     yield cut
                     pool, n = [rest], len(rest.mask)
             last = _shuffle(pool, rng)
-            # The last part is filled up with rows of the first, as the last batch is in memory.
+            # The last part is filled up with rows of the first, like the last batch of a table in memory.
             again = first or last
             lacking = -len(last.mask) % size
             cut, _ = _cut(_join([last, again.rows(np.arange(lacking) % len(again.mask))]), size)
@@ -218,14 +218,14 @@ def _shuffle(pool: Sequence[Data], rng: np.random.Generator) -> Data:
 
 
 def _cut(pool: Data, size: int) -> tuple[list[Data], Data]:
-    """Cut a pool into parts of one size, and what is left."""
+    """Split a pool into parts of one size, and the remaining rows."""
     n = len(pool.mask)
     whole = n // size * size
     return [pool.rows(slice(at, at + size)) for at in range(0, whole, size)], pool.rows(np.arange(whole, n))
 
 
 def ahead(items: Iterator[Item]) -> Generator[Item, None, None]:
-    """Go through items while the next one is made in a thread; what goes wrong there is raised here.
+    """Yield items while the next one is computed in a thread; its exceptions are raised here.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Training: how an imputer's model is trained, as one object, and what is decided from it for a table."""
+"""The training settings of an imputer's model, with "auto" resolved for a table."""
 
 from __future__ import annotations
 
@@ -17,32 +17,32 @@ from evenly.models import SPECS, ModelSpec, published_epochs
 Auto = Literal["auto"]
 SIZES = ("latent_size", "n_clusters", "hidden_size")
 MOVED = ("epochs", "batch_size", "learning_rate", "n_networks", "masked_training", "n_draws", "target", "bound", *SIZES)
-"""Parameters of `Imputer` that moved here."""
+"""Former parameters of `Imputer`."""
 
 
 class Training(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
-    """How an imputer's model is trained. Everything has a default that goes by the table.
+    """How an imputer's model is trained. All defaults depend on the model and the table.
 
     Parameters
     ----------
     epochs : int or "auto"
-        How often every row is seen; "auto" goes by the number of rows. `masked` stops before, where validation cells
-        say so.
+        The number of epochs; "auto" depends on the number of rows. `masked` stops early when validation cells are no
+        longer predicted better.
     batch_size : int or "auto"
-        Rows a step.
+        The number of rows per step.
     learning_rate : float or "auto"
-        That of the model by default.
+        The learning rate; "auto" is the model's default.
     n_networks : int or "auto"
         How many networks to train, from different starts and with different validation cells; their distributions are
-        averaged. "auto": more where rows are few.
+        averaged. "auto": 3 for `masked` below 2,000 rows, else 1.
     sizes : mapping of str to int, optional
         Sizes of the model: `hidden_size` (masked, vae), `latent_size` (vae: 75 % of the number of columns;
         factorization: half), `n_clusters` (mixture: 10, or 5 below 10,000 rows).
     masked_training : bool
-        Train the VAE by hiding cells, as `masked` is, and stop where validation cells say so.
+        Train the VAE by hiding cells and stop it early, like `masked`.
     n_draws : int
-        How many draws of a row's variables a prediction of the paper's models is averaged over; 0: one prediction, at
-        their mean.
+        The number of draws of the latent variables that predictions of the paper's models are averaged over; 0 predicts
+        at their mean.
     target, bound
         As in `LipschitzScaler`.
 
@@ -79,7 +79,7 @@ class Training(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no type
         self.bound = bound
 
     def check(self) -> None:
-        """Refuse settings that mean nothing."""
+        """Raise an error for invalid settings."""
         given: dict[str, Any] = {name: getattr(self, name) for name in ("epochs", "batch_size", "n_networks")}
         for name, value in (given | {"n_draws": self.n_draws} | dict(self.sizes or {})).items():
             least, auto = int(name not in ("epochs", "n_draws")), isinstance(value, str) and value == "auto"
@@ -92,18 +92,18 @@ class Training(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no type
         if rate != "auto" and not (isinstance(rate, numbers.Real) and np.isfinite(rate) and rate > 0):
             raise TableError(f"learning_rate = {rate!r}", "expected a positive number or 'auto'")
 
-    # What "auto" stands for.
+    # "auto" resolved.
 
     def rate_of(self, spec: ModelSpec) -> float:
         """Return the learning rate."""
         return spec.learning_rate if self.learning_rate == "auto" else float(self.learning_rate)
 
     def batch_size_of(self, spec: ModelSpec, n_rows: int) -> int:
-        """Return the rows of a step."""
+        """Return the number of rows per step."""
         return spec.budget.batch_size(n_rows) if self.batch_size == "auto" else int(self.batch_size)
 
     def epochs_of(self, spec: ModelSpec, n_rows: int, *, paper: bool, streamed: bool) -> int:
-        """Return how often every row is seen."""
+        """Return the number of epochs."""
         if self.epochs != "auto":
             return int(self.epochs)
         if paper:
@@ -111,21 +111,21 @@ class Training(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no type
         return spec.budget.epochs(n_rows, self.batch_size_of(spec, n_rows), streamed=streamed)
 
     def networks_of(self, spec: ModelSpec, n_rows: int) -> int:
-        """Return how many networks are trained."""
+        """Return the number of networks."""
         return spec.budget.networks(n_rows) if self.n_networks == "auto" else int(self.n_networks)
 
     @property
     def model_sizes(self) -> dict[str, int]:
-        """The sizes that are given, as models take them."""
+        """The given sizes, as passed to `Model.of_size`."""
         return {name: int(size) for name, size in (self.sizes or {}).items()} | {"masked": int(self.masked_training)}
 
 
 def with_moved(training: Training | None, moved: Mapping[str, Any]) -> Training:
-    """Return a training with settings that were given to the imputer, where they stood before; warns of them."""
+    """Return a training with settings that were passed to the imputer, with a deprecation warning."""
     names = ", ".join(f"{name}=..." for name in moved)
     warnings.warn(
-        f"Imputer({names}) will go with the next release: use Imputer(training=evenly.Training(...)), sizes in "
-        "Training(sizes={...})",
+        f"Imputer({names}) is deprecated and will be removed in the next release: use "
+        "Imputer(training=evenly.Training(...)), sizes in Training(sizes={...})",
         FutureWarning,
         stacklevel=3,
     )
@@ -138,7 +138,7 @@ def with_moved(training: Training | None, moved: Mapping[str, Any]) -> Training:
 
 
 def hide_moved(estimator: type) -> None:
-    """Leave what moved out of the signature that people and scikit-learn see."""
+    """Remove the moved parameters from the signature that users and scikit-learn see."""
     init: Any = estimator.__init__  # type: ignore[misc]  # a class's own
     signature = inspect.signature(init)
     shown = [one for one in signature.parameters.values() if one.kind is not one.VAR_KEYWORD]

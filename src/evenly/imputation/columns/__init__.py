@@ -1,7 +1,7 @@
-"""One object a column: how it is modelled, what a model sees of it, and what comes back from a model's parameters.
+"""One object per column: its targets and inputs for a model, and predictive distributions from a model's parameters.
 
 A fitted column and its values come in; targets and inputs of a model go out, and natural parameters come back as
-predictive distributions. What is learned of a column's predictions is kept apart, in `Calibration`.
+predictive distributions. The calibration of these is a separate object, `Calibration`.
 """
 
 from evenly.imputation.columns.base import ColumnSpec, ModelledColumn, UnmodelledColumn, encoder_inputs, standardize

@@ -1,4 +1,4 @@
-"""What the imputer knows of one column: the protocol that both kinds of modelled columns implement."""
+"""Column specs: the interface that both kinds of modelled columns implement."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from evenly.scaling import FittedColumn, prepare, scaled_smoothness
 from evenly.tables import Column, Floats
 
 FARTHEST_INPUT = 1e3
-"""Standardized inputs are clipped here: n rows hold none beyond sqrt(n), so that only strange new rows are touched."""
+"""Standardized inputs are clipped here: of n rows none is beyond sqrt(n), so that only outliers in new rows are."""
 FARTHEST_TARGET = 20.0
 """Standard deviations at which the normal of a binned column is clipped, so that no single cell dominates the loss."""
 LARGEST = 1e300
-"""An imputed number is never larger, whatever the model says."""
+"""Imputed numbers never exceed this, whatever the model predicts."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class ColumnSpec(ABC):
 
     fitted: FittedColumn
     modelled: ClassVar[bool] = True
-    """Whether a model explains it."""
+    """Whether the column is part of the model."""
     kind: ClassVar[str]
     """The name of this kind in saved files."""
 
@@ -46,36 +46,36 @@ class ColumnSpec(ABC):
         return self.fitted.column.name
 
     def to_plain(self) -> dict[str, Any]:
-        """Return the description as JSON can hold it; the fitted column is saved with the scaler."""
+        """Return the spec as plain JSON types, without the fitted column, which is saved with the scaler."""
         plain = {name: value for name, value in vars(self).items() if name != "fitted"}
         return {"kind": self.kind, **{k: asdict(v) if isinstance(v, Bins) else v for k, v in plain.items()}}
 
 
 @dataclass(frozen=True)
 class UnmodelledColumn(ColumnSpec):
-    """A column that no model explains: ignored, empty, constant, or too far from 0 for single precision."""
+    """A column that is not modelled: ignored, empty, constant, or too far from 0 for single precision."""
 
     modelled = False
     kind = "unmodelled"
     constant: float = np.nan
-    """What is imputed: the only value of a constant column, the median of one that is too far."""
+    """The imputed value: that of a constant column, the median of one too far from 0; NaN if there is none."""
     too_far: bool = False
-    """Whether it lies too many standard deviations away from 0 for single precision to tell its values apart."""
+    """Whether it is too many standard deviations away from 0 for single precision to resolve its values."""
 
 
 @dataclass(frozen=True)
 class ModelledColumn(ColumnSpec):
-    """A column that a model explains by one or several features."""
+    """A column that is modelled by one or several features."""
 
     observed: float = 0.0
-    """The share of its cells that are observed."""
+    """The share of observed cells."""
     extent: Sequence[float] = (np.nan, np.nan)
     """The smallest and the largest observed value."""
     whole: bool = False
-    """Whether all its numbers are whole."""
+    """Whether all observed numbers are whole."""
     centers: Sequence[float] = ()
     spreads: Sequence[float] = ()
-    """Mean and standard deviation of its inputs."""
+    """Means and standard deviations of the inputs."""
 
     @property
     @abstractmethod
@@ -85,38 +85,38 @@ class ModelledColumn(ColumnSpec):
     @property
     @abstractmethod
     def stand_ins(self) -> Sequence[float]:
-        """A value of each feature to stand where a cell is missing."""
+        """The placeholder of each feature in missing cells."""
 
     @property
     @abstractmethod
     def log_jacobian(self) -> float:
-        """What turns the mean log-likelihood of its features into that of the column; 0 under a trick."""
+        """What is added to the mean log-likelihood of the features to get that of the column; 0 under a trick."""
 
     @property
     @abstractmethod
     def marginal_naturals(self) -> list[Any]:
-        """The natural parameters of each feature of a model that knows the column alone."""
+        """The natural parameters of each feature's marginal."""
 
     @abstractmethod
     def targets(self, values: Floats, seed: int | None, keys: npt.NDArray[np.int64] | None = None) -> list[Floats]:
-        """Return the features to explain; without a seed, with the mean of the Gamma trick's noise."""
+        """Return the features to model; without a seed, with the mean of the Gamma trick's noise."""
 
     @abstractmethod
     def predict(
         self, naturals: Sequence[Floats], calibration: Calibration = PLAIN, expert: Predictive | None = None
     ) -> Predictive:
-        """Return the distributions that the natural parameters of each feature describe, calibrated.
+        """Return calibrated predictive distributions, given the natural parameters of each feature.
 
         Parameters
         ----------
         expert : Predictive, optional
-            What the Gaussian expert says of the same cells; NaN where it says nothing.
+            The predictions of the Gaussian expert for the same cells; NaN where it has none.
         """
 
     @property
     @abstractmethod
     def n_gaussian(self) -> int:
-        """How many features the Gaussian expert sees of the column."""
+        """The number of features of the column in the Gaussian expert."""
 
     @abstractmethod
     def gaussian_features(self, values: Floats) -> Floats:
@@ -124,32 +124,32 @@ class ModelledColumn(ColumnSpec):
 
     @abstractmethod
     def from_gaussian(self, means: Floats, stds: Floats) -> Predictive | None:
-        """Return the distributions that the Gaussian expert's predictions of these features mean, if any."""
+        """Return predictive distributions, given the Gaussian expert's predictions of these features, if it has any."""
 
     @property
     @abstractmethod
     def support(self) -> Support:
-        """The numbers that the column's likelihood allows."""
+        """The support of the column's likelihood."""
 
     @property
     def is_calibrated(self) -> bool:
-        """Whether validation cells can say how far to follow its predictions."""
+        """Whether its predictions are calibrated on validation cells."""
         return self.column.has_classes
 
     @property
     def smoothness(self) -> float:
-        """The smoothness of the features' likelihoods at the column's own fit."""
+        """The smoothness of the features' likelihoods at their marginals, summed."""
         pairs = zip(self.likelihoods, self.marginal_naturals, strict=True)
         with np.errstate(all="ignore"):
             return float(sum(scaled_smoothness(one, np.asarray(natural), 1.0) for one, natural in pairs))
 
     def inputs(self, values: Floats) -> Floats:
-        """Return what an encoder sees of the column, standardized and the same under every method; 0 where missing."""
+        """Return the inputs of an encoder, standardized and the same under every method; 0 where missing."""
         standard = standardize(encoder_inputs(self.column, values), self.centers, self.spreads)
         return np.where(np.isnan(values)[:, None], 0.0, np.clip(standard, -FARTHEST_INPUT, FARTHEST_INPUT))
 
     def bounded(self, values: Floats, *, whole: bool, to_support: bool) -> Floats:
-        """Bring imputed numbers into what the column holds: its bounds or observed range, whole numbers.
+        """Clip imputed numbers to the column's declared bounds or observed range, and round them if asked.
 
         Parameters
         ----------
@@ -162,7 +162,7 @@ class ModelledColumn(ColumnSpec):
         if column.has_classes:
             return values
         (low, high), support = self.extent, self.support
-        # An open end of the support has no density: the smallest observed number stands there.
+        # An open end of the support has no density: the smallest observed number is used instead.
         open_end = -np.inf if support.closed or support.whole else support.lower - column.shift
         if to_support:
             low, high = max(support.lower - column.shift, -LARGEST), min(support.upper, LARGEST)
@@ -177,7 +177,7 @@ class ModelledColumn(ColumnSpec):
 
 
 def standardize(values: Floats, center: Any, spread: Any) -> Floats:
-    """Return how many spreads values lie away from a center; infinite only where that is no number.
+    """Return (values - center) / spread; infinite only where the result is, not where the difference overflows.
 
     Examples
     --------
@@ -190,7 +190,7 @@ def standardize(values: Floats, center: Any, spread: Any) -> Floats:
 
 
 def encoder_inputs(column: Column, values: Floats) -> Floats:
-    """Return what an encoder sees of a column, unscaled and whatever the method: one-hot classes, logs of positives."""
+    """Return the unscaled inputs of an encoder, the same under every method: one-hot classes, logs of positives."""
     if column.kind in ("categorical", "ordinal"):
         return np.asarray(values[:, None] == np.arange(len(column.classes or ())), np.float64)
     if column.kind == "positive":

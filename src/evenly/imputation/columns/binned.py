@@ -1,6 +1,6 @@
-"""Numbers that are explained twice: by a normal of the standardized value, and by the bin that it lies in.
+"""Numbers that are modelled twice: by a normal of the standardized value, and by the bin that it lies in.
 
-Both learn together. The bins give the distribution, and both share in the mean.
+Both are trained together. The bins give the distribution; the mean is a weighted mean of both.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ from evenly.likelihoods import NORMAL, UNIT_NORMAL, Likelihood, Support, get_lik
 from evenly.tables import Floats
 
 UNSEEN_SHARE = 1e-9
-"""The share of bins that were not seen."""
+"""The smallest share of a bin in the marginal, so that its logarithm is finite."""
 FARTHEST_RANK = 1e-3
-"""Ranks are clipped this far from 0 and 1 before they become quantiles of a normal."""
+"""Ranks are clipped this far from 0 and 1 before they are mapped to quantiles of a normal."""
 MOST_TILT = 20.0
-"""How much more, or less, probable than under a normal a bin may be: far tails hold no normal."""
+"""Limit on the ratio between a bin's share and its probability under a normal, which vanishes in far tails."""
 
 
 @dataclass(frozen=True)
 class BinnedColumn(ModelledColumn):
-    """A number explained twice: by a normal of its standardized value, and by its bin."""
+    """A number that is modelled twice: by a normal of its standardized value, and by its bin."""
 
     kind = "binned"
     bins: Bins = field(default_factory=lambda: Bins((), (), (), ()))
     mean: float = 0.0
     std: float = 1.0
     scale: float = 1.0
-    """Of the value around its mean, for the normal."""
+    """The scale of the centred value, for the normal."""
 
     @property
     def likelihoods(self) -> list[Likelihood]:
@@ -65,9 +65,9 @@ class BinnedColumn(ModelledColumn):
         normal, binned = naturals
         likely = np.exp(binned - binned.max(-1, keepdims=True))
         likely = likely / likely.sum(-1, keepdims=True)
-        # The mean is that of the bins before their temperature changes, which would move it.
-        own = self._mean_of(normal[..., 0])
-        mean = calibration.bin_weight * self.bins.means(likely) + (1.0 - calibration.bin_weight) * own
+        # The mean of the bins before the temperature is applied, which would shift it.
+        normal_mean = self._mean_of(normal[..., 0])
+        mean = calibration.bin_weight * self.bins.means(likely) + (1.0 - calibration.bin_weight) * normal_mean
         if calibration.stacking_weight and isinstance(expert, BinnedPredictive):
             mean = stack(expert.means, mean, calibration.stacking_weight)
             likely = stack(expert.probabilities, likely, calibration.stacking_weight)
@@ -77,7 +77,7 @@ class BinnedColumn(ModelledColumn):
         return BinnedPredictive(self.column, self.bins, mean, calibration.apply(likely, self.bins.share))
 
     def _mean_of(self, normal: Floats) -> Floats:
-        """Return the mean that the normal predicts."""
+        """Return the mean under the normal, in the table's units."""
         away = normal / (self.scale * self.std)
         with np.errstate(over="ignore"):
             mean = self.mean + self.std * np.clip(away, -FARTHEST_TARGET, FARTHEST_TARGET)
@@ -92,7 +92,7 @@ class BinnedColumn(ModelledColumn):
         return len(self.centers) + 1
 
     def gaussian_features(self, values: Floats) -> Floats:
-        """Return the distance from the mean, and the rank among the column's numbers as a quantile of the normal."""
+        """Return the standardized number, and its rank among the column's numbers as a quantile of the normal."""
         ranks = np.clip(self.bins.places(values), FARTHEST_RANK, 1.0 - FARTHEST_RANK)
         standard = np.column_stack([standardize(values, self.mean, self.std), ndtri(ranks)])
         return np.where(np.isnan(values)[:, None], np.nan, np.clip(standard, -FARTHEST_TARGET, FARTHEST_TARGET))
@@ -110,10 +110,10 @@ class BinnedColumn(ModelledColumn):
 
 
 def tilt(bins: Bins, means: Floats, stds: Floats, center: float, spread: float) -> Floats:
-    """Return the probabilities of bins under normals, in standard deviations of the column; NaN stays.
+    """Return the probabilities of bins under normals of the standardized number; NaN stays.
 
-    A normal knows no zeros and no tails. So a bin is as much more probable than under it as its share of the column is
-    than under the column's own normal.
+    A normal has neither atoms nor heavy tails. So the probability of each bin is multiplied by the ratio of its share
+    of the column to its probability under a normal with the column's mean and standard deviation.
 
     Examples
     --------
@@ -127,7 +127,7 @@ def tilt(bins: Bins, means: Floats, stds: Floats, center: float, spread: float) 
     share = np.asarray(bins.share)
     preferred = share / np.maximum(np.diff(ndtr(edges), prepend=0.0, append=1.0), 1e-12)
     preferred = np.clip(preferred, 1.0 / MOST_TILT, MOST_TILT)
-    # The difference of two probabilities near 1 is lost: on that side those of the other end are taken.
+    # The difference of two probabilities near 1 would cancel: above the mean, the upper tails are subtracted instead.
     z = (edges - means[:, None]) / np.maximum(stds, 1e-6)[:, None]
     low, high = (
         np.pad(z, ((0, 0), (1, 0)), constant_values=-np.inf),

@@ -1,4 +1,4 @@
-"""Columns explained by the likelihoods of their scaled features: classes, and numbers under the paper's models."""
+"""Columns that are modelled by the likelihoods of their scaled features: classes, and numbers of the paper's models."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from evenly.scaling import FittedColumn, prepare
 from evenly.tables import Floats
 
 LEAST_CLASS = 0.02
-"""The Gaussian expert knows no bounds: it gives no class less than this part of the class's own share."""
+"""Smallest probability of a class from the Gaussian expert, relative to its frequency: a normal has no bounds."""
 
 
 @dataclass(frozen=True)
 class LikelihoodColumn(ModelledColumn):
-    """A column explained by the likelihoods of its scaled features."""
+    """A column that is modelled by the likelihoods of its scaled features."""
 
     kind = "by_likelihood"
     jacobian: float = 0.0
@@ -80,7 +80,7 @@ class LikelihoodColumn(ModelledColumn):
         return np.where(np.isnan(values)[:, None], np.nan, np.clip(standard, -FARTHEST_TARGET, FARTHEST_TARGET))
 
     def from_gaussian(self, means: Floats, stds: Floats) -> Predictive | None:
-        """Return the probabilities of classes; numbers with a likelihood of their own are left to the model."""
+        """Return the probabilities of classes; numbers with a given likelihood are left to the model."""
         if not self.column.has_classes:
             return None
         likely = np.asarray(self.centers) + np.asarray(self.spreads) * means
@@ -99,7 +99,7 @@ class LikelihoodColumn(ModelledColumn):
 def feature_targets(
     fitted: FittedColumn, values: Floats, seed: int | None, keys: npt.NDArray[np.int64] | None = None
 ) -> list[Floats]:
-    """Return the scaled features of a column; of a log-normal, which is modelled as a normal, the scaled logarithm."""
+    """Return the scaled features of a column; for a log-normal, modelled as a normal, the scaled logarithm."""
     family = fitted.features[0].likelihood
     if family.modelled_as is not family:
         return [fitted.fits[0].scale * np.log(prepare(fitted.column, values))]

@@ -1,4 +1,4 @@
-"""How each column is modelled: decided from its fitted scale and its values, or read from a saved file."""
+"""Building column specs: from a fitted column and its values, or from a saved file."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from evenly.scaling import FittedColumn, Outcome, get_method, prepare
 from evenly.tables import Floats
 
 FAR = 1e4
-"""Single precision has seven digits: this many standard deviations from 0, values keep three of them."""
+"""Distance from 0, in standard deviations, beyond which too few of single precision's seven digits remain: three."""
 
 
 def describe(
     fitted: FittedColumn, values: Floats | None, *, binned: bool = False, method: str = "lip-none"
 ) -> ColumnSpec:
-    """Decide how a column is modelled, from what the scaler knows of it and its values or codes.
+    """Decide how a column is modelled, given the fitted column and its values or codes.
 
     Parameters
     ----------
     binned : bool
-        Whether a number is explained twice, by a normal and by its bin.
+        Whether a number is modelled twice, by a normal and by its bin.
     method : str
-        The scaling method, of that normal.
+        The scaling method of that normal.
     """
     if values is None or not fitted.statistics.n:
         return UnmodelledColumn(fitted)
@@ -36,10 +36,10 @@ def describe(
     if fitted.statistics.constant:
         return UnmodelledColumn(fitted, float(seen[0]))
     inputs = encoder_inputs(fitted.column, seen)
-    # Divided by the largest first: squares of 1e300 are no numbers.
+    # Divided by the largest first: squares of 1e300 overflow.
     unit = np.maximum(np.abs(inputs).max(0), 1e-300)
     means, stds = (inputs / unit).mean(0), (inputs / unit).std(0)
-    own: dict[str, Any] = {
+    common: dict[str, Any] = {
         "observed": len(seen) / len(values),
         "extent": (float(seen.min()), float(seen.max())),
         "whole": bool((seen == np.rint(seen)).all()),
@@ -50,12 +50,12 @@ def describe(
         size = float(max(np.abs(seen).max(), 1e-300))
         mean, std = size * float((seen / size).mean()), max(size * float((seen / size).std()), 1e-300)
         scale = get_method(method).centred_scale(seen, mean, std)
-        return BinnedColumn(fitted, **own, bins=make_bins(seen), mean=mean, std=std, scale=scale)
+        return BinnedColumn(fitted, **common, bins=make_bins(seen), mean=mean, std=std, scale=scale)
     far = (np.abs(means) > FAR * stds).any() and not fitted.column.has_classes
     if far or any(fit.outcome is Outcome.OUT_OF_RANGE for fit in fitted.fits):
         return UnmodelledColumn(fitted, float(np.quantile(seen, 0.5, method="lower")), too_far=True)
     fill = tuple(float(one[0]) for one in feature_targets(fitted, seen[:1], None))
-    return LikelihoodColumn(fitted, **own, jacobian=_log_jacobian(fitted, seen), fill=fill)
+    return LikelihoodColumn(fitted, **common, jacobian=_log_jacobian(fitted, seen), fill=fill)
 
 
 def _log_jacobian(fitted: FittedColumn, seen: Floats) -> float:
@@ -69,8 +69,8 @@ def _log_jacobian(fitted: FittedColumn, seen: Floats) -> float:
 
 
 def spec_from_plain(fitted: FittedColumn, plain: Mapping[str, Any]) -> ColumnSpec:
-    """Return what `ColumnSpec.to_plain` took apart."""
+    """Rebuild a spec from `ColumnSpec.to_plain`."""
     kinds: dict[str, Any] = {one.kind: one for one in (UnmodelledColumn, LikelihoodColumn, BinnedColumn)}
-    own = {name: Bins(**value) if name == "bins" else value for name, value in plain.items() if name != "kind"}
-    spec: ColumnSpec = kinds[plain["kind"]](fitted, **own)
+    stored = {name: Bins(**value) if name == "bins" else value for name, value in plain.items() if name != "kind"}
+    spec: ColumnSpec = kinds[plain["kind"]](fitted, **stored)
     return spec

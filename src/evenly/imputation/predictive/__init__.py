@@ -1,8 +1,8 @@
-"""Predictive distributions: what a model says of the cells of one column, one distribution a row.
+"""Predictive distributions of the cells of a column, one per row.
 
 Usual parameters come in; means, modes, quantiles, samples and log-probabilities go out, in the table's units. Numbers
-have a likelihood's distribution or one over bins, classes have probabilities. Values of classes are their codes: the
-places in `column.classes`.
+have a likelihood's distribution or one over bins, classes have probabilities. Values of classes are codes: their
+indices in `column.classes`.
 """
 
 from evenly.imputation.predictive.base import Predictive

@@ -1,4 +1,4 @@
-"""What every predictive distribution can do."""
+"""The interface of predictive distributions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from evenly.tables import Column, Floats, build_table
 
 
 class Predictive(ABC):
-    """The distributions of a column's cells, one a row.
+    """The distributions of a column's cells, one per row.
 
     Examples
     --------
@@ -31,11 +31,11 @@ class Predictive(ABC):
     @property
     @abstractmethod
     def parameters(self) -> dict[str, Any]:
-        """The usual parameters by name: arrays with one entry, or one vector, a row."""
+        """The usual parameters by name: arrays with one entry, or one vector, per row."""
 
     @abstractmethod
     def mean(self) -> Floats:
-        """Return the mean of each distribution; classes have none: the most probable one stands for it."""
+        """Return the mean of each distribution; for classes, the most probable one."""
 
     @abstractmethod
     def mode(self) -> Floats:
@@ -43,7 +43,7 @@ class Predictive(ABC):
 
     @abstractmethod
     def quantile(self, level: float) -> Floats:
-        """Return a quantile of each distribution; of classes, the most probable one."""
+        """Return a quantile of each distribution; for classes, the most probable one."""
 
     @abstractmethod
     def sample(self, rng: np.random.Generator) -> Floats:
@@ -51,11 +51,11 @@ class Predictive(ABC):
 
     @abstractmethod
     def log_prob(self, values: Floats) -> Floats:
-        """Return the log-density, or the log-probability, of one value a row; NaN where the value is."""
+        """Return the log-density, or the log-probability, of one value per row; NaN where the value is NaN."""
 
     @abstractmethod
     def mix(self, others: Sequence[Self]) -> Self:
-        """Return the mixture with others of the same column, in equal shares."""
+        """Return the mixture with other distributions of the same column, with equal weights."""
 
     def with_values(self, share: Floats, weights: Floats, values: Floats) -> Self:
         """Return the mixture with single values of other rows.
@@ -63,7 +63,7 @@ class Predictive(ABC):
         Parameters
         ----------
         share : array
-            Of the values in the mixture of each row.
+            The total weight of the values in the mixture of each row.
         weights, values : arrays
             Rows x values; the weights of a row add up to its share.
         """
@@ -71,22 +71,22 @@ class Predictive(ABC):
 
     @abstractmethod
     def take(self, rows: Any) -> Self:
-        """Return the distributions of some rows."""
+        """Return the distributions of a selection of the rows."""
 
     @abstractmethod
     def append(self, others: Sequence[Self]) -> Self:
-        """Return these distributions and then those of others, of further rows."""
+        """Return these distributions followed by those of other rows."""
 
     @abstractmethod
     def _shown(self) -> dict[str, Floats]:
-        """Return what `to_frame` shows."""
+        """Return the columns of `to_frame`."""
 
     def median(self) -> Floats:
         """Return the median of each distribution."""
         return self.quantile(0.5)
 
     def interval(self, level: float = 0.9) -> tuple[Floats, Floats]:
-        """Return the ends of the central intervals that hold a number with the probability `level`."""
+        """Return the ends of the central intervals that contain a number with the probability `level`."""
         return self.quantile(0.5 - 0.5 * level), self.quantile(0.5 + 0.5 * level)
 
     def estimate(self, which: str) -> Floats:
@@ -95,7 +95,7 @@ class Predictive(ABC):
         return found
 
     def to_frame(self) -> Any:
-        """Return a table with one row a distribution: mean and quantiles of numbers, probabilities of classes.
+        """Return a table with one row per distribution: mean and quantiles of numbers, probabilities of classes.
 
         A pandas frame if pandas is installed, else a Polars frame.
 
@@ -111,8 +111,8 @@ class Predictive(ABC):
         return build_table(self._shown(), "pandas" if find_spec("pandas") else "polars")
 
     def __getitem__(self, name: str) -> Any:
-        """Return a parameter by name, as the dictionaries had it that stood here before."""
-        message = f"distribution(...)[column][{name!r}] will go: use .parameters[{name!r}]"
+        """Return a parameter by name; deprecated, for code that expects a dictionary."""
+        message = f"distribution(...)[column][{name!r}] is deprecated: use .parameters[{name!r}]"
         warnings.warn(message, FutureWarning, stacklevel=2)
         return self.parameters[name]
 
@@ -121,12 +121,12 @@ class Predictive(ABC):
 
 
 def add_mass(probabilities: Floats, share: Floats, weights: Floats, codes: Floats) -> Floats:
-    """Return probabilities with the weights of some codes added, and the rest made smaller by their share."""
+    """Return the mixture of probabilities, with weight 1 - share, and of codes with the given weights."""
     mixed = (1.0 - share)[:, None] * probabilities
     np.add.at(mixed, (np.arange(len(mixed))[:, None], codes.astype(np.intp)), weights)
     return mixed
 
 
 def average(arrays: Sequence[Floats]) -> Floats:
-    """Return the mean of arrays; of one, that one itself."""
+    """Return the mean of arrays; a single array is returned as it is."""
     return arrays[0] if len(arrays) == 1 else np.asarray(sum(one / len(arrays) for one in arrays))

@@ -1,4 +1,4 @@
-"""Which class of predictive distribution goes with usual parameters."""
+"""Choosing the class of predictive distribution for usual parameters."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from evenly.tables import Column
 
 
 def predictive_of(column: Column, family: Likelihood, usual: Mapping[str, Any]) -> Predictive:
-    """Return the distributions that usual parameters of a column describe, as `FittedColumn.recover` returns them.
+    """Return the distributions with the given usual parameters, as returned by `FittedColumn.recover`.
 
     Examples
     --------

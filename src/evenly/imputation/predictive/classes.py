@@ -48,7 +48,7 @@ class CategoricalPredictive(ClassPredictive):
         return np.asarray(self.probabilities.argmax(-1), np.float64)
 
     def median(self) -> Floats:
-        """Return the median class where classes are ordered, else the most probable one."""
+        """Return the median class if classes are ordered, else the most probable one."""
         if self.column.kind != "ordinal":
             return self.mode()
         return np.asarray((np.cumsum(self.probabilities, -1)[..., :-1] < 0.5).sum(-1), np.float64)
@@ -73,7 +73,7 @@ class CategoricalPredictive(ClassPredictive):
 
 @dataclass(frozen=True)
 class BinaryPredictive(ClassPredictive):
-    """The probability of yes, the second class, in each row."""
+    """The probability of the second class in each row."""
 
     column: Column
     probability: Floats

@@ -1,4 +1,4 @@
-"""Predictive distributions of numbers: over bins, or of a likelihood's family."""
+"""Predictive distributions of numbers: histograms, or the family of a likelihood."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from evenly.metrics import log_likelihood
 from evenly.tables import Column, Floats
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
-"""The quantiles of a number that `Predictive.to_frame` shows."""
+"""The quantiles in `Predictive.to_frame`."""
 
 
 class NumberPredictive(Predictive):
@@ -29,7 +29,7 @@ class NumberPredictive(Predictive):
 
 @dataclass(frozen=True)
 class BinnedPredictive(NumberPredictive):
-    """Probabilities of a number's bins, and its mean, which is estimated apart from them.
+    """Probabilities of a number's bins, and its mean, which is estimated separately.
 
     Examples
     --------
@@ -91,7 +91,7 @@ class BinnedPredictive(NumberPredictive):
 
 @dataclass(frozen=True)
 class ParametricPredictive(NumberPredictive):
-    """Distributions of a likelihood's family, of the number plus the column's shift.
+    """Distributions of the family of a likelihood, for the number plus the column's shift.
 
     Examples
     --------
@@ -107,7 +107,7 @@ class ParametricPredictive(NumberPredictive):
     column: Column
     family: Likelihood
     usual: Mapping[str, Floats]
-    """The family's usual parameters by name, one entry a row."""
+    """The family's usual parameters by name, one entry per row."""
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -115,7 +115,7 @@ class ParametricPredictive(NumberPredictive):
 
     @property
     def _plain(self) -> bool:
-        """Whether mean and std say it all: a normal of 1e300 has no natural parameters, its variance overflows."""
+        """Whether to use mean and std directly: the variance, and so the natural parameters, of 1e300 overflow."""
         return self.family.location_scale and not self.family.in_logs
 
     @property
@@ -160,7 +160,7 @@ class ParametricPredictive(NumberPredictive):
         return log_likelihood(self.column, self.usual, values, self.family)
 
     def mix(self, others: Sequence[Self]) -> Self:
-        """Return the distribution of the family that is nearest to the mixture; see `mix_parameters`."""
+        """Return the family's distribution that is closest to the mixture; see `mix_parameters`."""
         if not others:
             return self
         return type(self)(self.column, self.family, mix_parameters(self.family, [one.usual for one in (self, *others)]))
@@ -175,10 +175,10 @@ class ParametricPredictive(NumberPredictive):
 
 
 def mix_parameters(family: Likelihood, usuals: Sequence[Mapping[str, Floats]]) -> dict[str, Floats]:
-    """Return the parameters of the member of a family that is nearest to a mixture of several, in equal shares.
+    """Return the parameters of the family's member that is closest to a mixture of several, with equal weights.
 
-    That is the one with the mixture's mean statistics: of a normal, its mean and standard deviation. For a user's own
-    likelihood, finding it row by row would take longer than everything else: its parameters are averaged.
+    It has the mixture's mean statistics (moment matching): for a normal, its mean and standard deviation. Custom
+    likelihoods would have to be fitted row by row, which is slow: their parameters are averaged instead.
 
     Examples
     --------
@@ -191,15 +191,15 @@ def mix_parameters(family: Likelihood, usuals: Sequence[Mapping[str, Floats]]) -
     means = {name: average([one[name] for one in usuals]) for name in family.usual_names}
     if not family.fits_quickly:
         return means
-    if family.location_scale:  # their statistics are squares, of which little is left far from 0
-        place, spread = family.usual_names
-        apart = [one[place] - means[place] for one in usuals]
+    if family.location_scale:  # their statistics are squares, which cancel far from 0
+        location, spread = family.usual_names
+        apart = [one[location] - means[location] for one in usuals]
         squares = np.hypot.reduce([*apart, *(one[spread] for one in usuals)])
-        return {place: means[place], spread: squares / np.sqrt(len(usuals))}
+        return {location: means[location], spread: squares / np.sqrt(len(usuals))}
     with np.errstate(all="ignore"):
         statistics = sum(family.mean_statistics(_natural(family, one)) for one in usuals) / len(usuals)
         nearest = family.to_usual(family.fit(np.asarray(statistics)))
-    # Where rounding leaves no spread, the distributions agree as far as numbers can tell.
+    # Where rounding leaves no spread, the distributions agree to within precision.
     found = np.isfinite(nearest).all(-1)
     return {name: np.where(found, nearest[..., i], means[name]) for i, name in enumerate(family.usual_names)}
 
