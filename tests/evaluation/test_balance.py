@@ -258,7 +258,7 @@ def test_an_empty_table_is_refused():
 def test_one_column_has_all_of_the_gradient():
     alone = diagnose(MIXED[["change"]], train=False)
     assert alone.columns[0].gradient_share == dict.fromkeys(SCALINGS, 1.0)
-    assert alone.verdict == "'change' is the only column to model, so that nothing is louder than it."
+    assert alone.verdict == "'change' is the only column to model: it gets all of the gradient."
 
 
 EXTREMES = {
@@ -463,7 +463,7 @@ def test_the_verdict_is_one_sentence_that_names_columns(found, trainings, senten
     assert give_verdict(found.columns, trainings) == sentence
 
 
-def test_without_a_training_the_verdict_compares_the_loudest_and_the_quietest(found):
+def test_without_a_training_the_verdict_compares_the_largest_and_the_smallest_share(found):
     ordered = sorted(found.columns, key=lambda one: one.gradient_share["std"])
     assert found.verdict.startswith(f"Standardized, {ordered[-1].column!r} would get ")
     assert f" and {ordered[0].column!r} " in found.verdict

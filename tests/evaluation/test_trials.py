@@ -1,4 +1,4 @@
-"""An honest error of an imputer: cells are hidden from it, it is scored on those, and nothing else changes."""
+"""Trials of an imputer: cells are hidden from it, it is scored on those, and nothing else changes."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""How good is it: trials on hidden cells, comparison of imputers, choice of likelihoods, diagnosis of balance.
+"""Evaluation: trials on hidden cells, comparison of imputers, choice of likelihoods, diagnosis of balance.
 
-Tables and settings come in, records with numbers and verdicts go out. Pages and terminals are not known here.
+Tables and settings come in, records with numbers and verdicts go out; reports and the command line show them.
 """
 
 from evenly.evaluation.assessment import Assessment, fit_and_assess

@@ -1,11 +1,10 @@
-"""How evenly the columns of a table would be learned, from their statistics alone.
+"""How evenly the columns of a table would be learned: smoothness and gradient shares, from their statistics.
 
-Smoothness and gradient shares come from the columns' statistics alone. The share is by the expected size of one
-cell's gradient in the natural parameters of its scaled features, at the column's own fit: there the gradient is
-the sufficient statistics minus their mean, so that its mean square is the trace of the Fisher matrix, and the
-share is the root of that trace divided by the sum of these roots over columns. Discrete likelihoods cannot be
-scaled, so that a discrete column is the same under none, std, max and iqr; under `lip` it gets the Gamma trick, as
-in `lip-gamma`, and every column has the same smoothness (but where no scale reaches the target: `below_floor`).
+The gradient is that of one cell in the natural parameters of its scaled features, at the column's marginal: there it is
+the sufficient statistics minus their mean, so that its mean square is the trace of the Fisher matrix. A column's share
+is the root of that trace divided by the sum of the roots over columns. Discrete likelihoods cannot be scaled, so that a
+discrete column is the same under none, std, max and iqr; under `lip` it gets the Gamma trick, as in `lip-gamma`, and
+all columns have the same smoothness (except where no scale reaches the target: `below_floor`).
 """
 
 from __future__ import annotations
@@ -30,19 +29,19 @@ from evenly.tables import Column, Floats
 
 
 def measure_balance(columns: Sequence[FittedColumn], rate: float) -> tuple[tuple[ColumnBalance, ...], dict[str, str]]:
-    """Return the balance of the columns that can be modelled, and why the others cannot."""
+    """Return the balance of the columns that can be modelled, and for the others, why they cannot."""
     reasons = {one.column.name: _no_variable(one) for one in columns}
     n_scaled = sum(reason is None for reason in reasons.values())
     found: list[tuple[Column, dict[str, float], Floats]] = []
-    for place, fitted in enumerate(columns):
+    for index, fitted in enumerate(columns):
         if reasons[fitted.column.name] is None:
-            smoothness, gradient_size = _measure(place, fitted, 1.0 / (n_scaled * rate))
+            smoothness, gradient_size = _measure(index, fitted, 1.0 / (n_scaled * rate))
             if np.isfinite(gradient_size).all():
                 found.append((fitted.column, smoothness, gradient_size))
             else:
                 reasons[fitted.column.name] = Outcome.OUT_OF_RANGE.remedy
-    loud = np.array([one for _, _, one in found]).reshape(-1, len(SCALINGS))
-    shares = np.exp(loud - loud.max(0, initial=-math.inf))
+    log_gradients = np.array([one for _, _, one in found]).reshape(-1, len(SCALINGS))
+    shares = np.exp(log_gradients - log_gradients.max(0, initial=-math.inf))
     shares /= shares.sum(0)
     balances = tuple(
         ColumnBalance(
@@ -54,7 +53,7 @@ def measure_balance(columns: Sequence[FittedColumn], rate: float) -> tuple[tuple
 
 
 def _no_variable(fitted: FittedColumn) -> str | None:
-    """Say why a column cannot be modelled; None if it can."""
+    """Return why a column cannot be modelled; None if it can."""
     if not fitted.statistics.n:
         return "no data: no observed cells"
     if fitted.column.kind == "ignore":
@@ -62,17 +61,17 @@ def _no_variable(fitted: FittedColumn) -> str | None:
     return "constant: all observed cells are equal" if fitted.statistics.constant else None
 
 
-def _measure(place: int, fitted: FittedColumn, target: float) -> tuple[dict[str, float], Floats]:
-    """Return a column's smoothness, and the log of the size of its gradient, under each scaling."""
+def _measure(index: int, fitted: FittedColumn, target: float) -> tuple[dict[str, float], Floats]:
+    """Return a column's smoothness, and the log of its gradient's size, under each scaling."""
     assert fitted.family is not None
     plain = fitted.features[0]
-    split = features_of(place, fitted.column, fitted.family, "gamma")
+    split = features_of(index, fitted.column, fitted.family, "gamma")
     fits = {name: _fit(plain, fitted.statistics, f"{name}-none", 1.0) for name in ("std", "max", "iqr")}
     lip = [_fit(one, fitted.statistics, "lip-gamma", target / len(split)) for one in split]
     smoothness = {"none": fits["std"].smoothness_before}
     smoothness |= {name: fit.smoothness_after for name, fit in fits.items()}
     smoothness["lip"] = sum(fit.smoothness_after for fit in lip)
-    # Relative to the standardized column, whose parameters are of no strange size.
+    # Relative to the standardized column, whose parameters have moderate sizes.
     start = fits["std"]
     scales = [1.0, *(fit.scale for fit in fits.values()), lip[0].scale]
     gradient_size = [_log_gradient_size([plain], [start], math.log(scale) - math.log(start.scale)) for scale in scales]
@@ -86,9 +85,9 @@ def _fit(feature: Feature, of: ColumnStatistics, method: str, target: float) -> 
 
 
 def _log_gradient_size(features: Sequence[Feature], fits: Sequence[FittedScale], log_scale: float) -> float:
-    """Return the log of the root mean square of a cell's gradient, if its fitted features were scaled once more.
+    """Return the log of the root mean square of a cell's gradient, with its fitted features scaled once more.
 
-    In logs, neither a huge column nor a tiny one leaves the range of numbers. NaN without a fit.
+    Computed in logs, so that neither huge nor tiny columns overflow. NaN without a fit.
     """
     if any(fit.natural is None for fit in fits):
         return math.nan

@@ -1,4 +1,4 @@
-"""Diagnosis of a table: which columns would be learned, and which overlooked. Without the training no JAX is needed."""
+"""Diagnosis of a table: which columns would be learned, and which overlooked. Without training, JAX is not needed."""
 
 from __future__ import annotations
 
@@ -34,31 +34,31 @@ def diagnose(
     random_state: Any = None,
     verbose: int = 0,
 ) -> Diagnosis:
-    """Say how evenly the columns of a table would be learned, and whom a short real training overlooks.
+    """Measure how evenly the columns of a table would be learned, and which ones a short training overlooks.
 
-    What the numbers mean, and when a column counts as overlooked, is on the page about diagnosis.
+    The page about diagnosis explains the numbers, and when a column counts as overlooked.
 
     Parameters
     ----------
     table : dataframe or array
         As for `Imputer`.
     methods : sequence of str
-        The methods to train with, the one to compare with first.
+        The methods to train with; the first is the reference of the comparison.
     model : {"vae", "masked", "mixture", "factorization"}
-        What is trained.
+        The model to train.
     train : bool
-        Whether to train; without, no JAX is needed.
+        Whether to train; if not, JAX is not needed.
     epochs : int or "auto"
-        How often a training sees its rows, of which it takes 20,000 at most; "auto": some 500 steps of 256 rows (128
-        below 2,000 rows), in 3 epochs or more.
+        Epochs of each training, on up to 20,000 rows; "auto": about 500 steps of 256 rows (128 below 2,000 rows), in 3
+        epochs or more.
     share : float
-        Of each column's observed cells: how many are hidden from the trainings, to score on.
+        The share of each column's observed cells that are hidden from the trainings and scored.
     kinds, likelihoods, schema, missing
         As in `LipschitzScaler`.
     learning_rate : float or "auto"
-        Of the trainings, and of the target under `lip`; "auto" is that of the model, 0.001 where nothing is trained.
+        Used in the trainings and for the target under `lip`; "auto" is the model's, or 0.001 if nothing is trained.
     random_state : int, RandomState or None
-        Seeds which cells are hidden, and the trainings.
+        Seeds the choice of hidden cells and the trainings.
     verbose : int
         Show a progress bar for each training.
 
@@ -82,10 +82,10 @@ def diagnose(
 def _diagnose(table: Any, declared: dict[str, Any], request: TrainingRequest, *, train: bool) -> Diagnosis:
     rate = request.check(train=train)
     opened = open_table(table, estimator="diagnose", keep=True)
-    # Quartiles are statistics of this method only; the scales of the others follow from the same statistics.
+    # Only this method computes quartiles; the scales of the others follow from the same statistics.
     scaler = LipschitzScaler("iqr-none", learning_rate=rate, **declared)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", EvenlyWarning)  # what is not modelled is part of the answer
+        warnings.simplefilter("ignore", EvenlyWarning)  # columns that are not modelled are reported in the diagnosis
         columns = scaler.fit(opened).columns_
     balances, passed = measure_balance(columns, rate)
     trainings: tuple[ShortTraining, ...] = ()

@@ -1,4 +1,4 @@
-"""What a diagnosis says of a table: the numbers of its columns and short trainings, as data, as text, as a verdict."""
+"""The results of a diagnosis: the balance of columns, short trainings and a verdict, as data and as text."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from typing import Any
 from evenly._support import align, to_plain
 
 SCALINGS = ("none", "std", "max", "iqr", "lip")
-"""What a table may have been scaled by before a training."""
+"""The scalings that are compared."""
 MOST_NAMES = 6
-"""Columns that a sentence names."""
+"""The largest number of columns that a sentence names."""
 
 
 @dataclass(frozen=True)
 class ColumnBalance:
-    """How loud a column would be, by what the table was scaled by (`SCALINGS`).
+    """The smoothness and gradient share of a column under each of `SCALINGS`.
 
     Attributes
     ----------
     column, kind, likelihood : str
-        Of the schema; under `lip` a discrete column has the features of the Gamma trick instead.
+        As in the schema; under `lip` a discrete column is modelled by the features of the Gamma trick.
     smoothness : mapping of scaling to float
-        The estimator on the scaled features, summed over them. Infinite where it leaves the range of numbers.
+        The smoothness of the scaled features, summed over them; infinite where it overflows.
     gradient_share : mapping of scaling to float
-        The share of the gradient that the column would get, from 0 to 1; over all columns they add up to 1.
+        The column's share of the gradient, from 0 to 1; the shares of all columns sum to 1.
     """
 
     column: str
@@ -37,33 +37,33 @@ class ColumnBalance:
 
 @dataclass(frozen=True)
 class ShortTraining:
-    """What a short training learned of each column.
+    """What a short training learned about each column.
 
-    Columns that the model could not explain (too far from 0 for their spread) are in no mapping but `error` and
-    `baseline_error`, and those without a hidden cell not in these.
+    Columns that are not modelled, because they are too far from 0 for their spread, are only in `error` and
+    `baseline_error`; columns without a hidden cell are not in these.
 
     Attributes
     ----------
     method : str
-        Such as `std-none`.
+        The scaling method, such as `std-none`.
     epochs, n_rows : int
-        How often it saw how many rows.
+        The numbers of epochs and of rows.
     log_likelihood : mapping of column to tuple
-        Mean over the observed cells after each epoch, in the table's units (under a trick: of the column's features,
-        to be compared with `baseline` but not with another method).
+        The mean over the observed cells after each epoch, in the table's units. Under a trick, that of the column's
+        features: compare it with `baseline`, not with another method.
     baseline : mapping of column to float
-        The same of a model that knows each column alone.
+        The log-likelihood of each column under its marginal.
     error, baseline_error : mapping of column to float
-        On cells hidden from the training, of the model and of the mean or the mode: error rate for classes, NRMSE for
+        The errors of the model, and of the mean or the mode, on hidden cells: error rate for classes, NRMSE for
         numbers.
     scored : mapping of column to int
-        How many cells were hidden.
+        The number of hidden cells.
     gradient_share : mapping of column to float
-        At the start of the training: the norm of the column's gradient in the shared parameters / their sum.
+        At the start of the training: the norm of the column's gradient in the shared parameters, divided by their sum.
     overlooked : tuple of str
         Columns whose log-likelihood and error are both no better than the column's own average.
     notes : tuple of str
-        What the training warned of.
+        The warnings of the training.
     """
 
     method: str
@@ -81,20 +81,20 @@ class ShortTraining:
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """How evenly the columns of a table would be learned; printing it shows all of it.
+    """How evenly the columns of a table would be learned; `print` shows all of it.
 
     Attributes
     ----------
     n_rows : int
-        Of the table.
+        The number of rows of the table.
     columns : tuple of ColumnBalance
         The columns that can be modelled, in the table's order.
     trainings : tuple of ShortTraining
-        One a method; empty if nothing was trained.
+        One per method; empty if nothing was trained.
     passed_through : mapping of column to str
-        The other columns, and why they are not modelled.
+        The other columns, with the reason why they are not modelled.
     verdict : str
-        One sentence.
+        A summary in one sentence.
     """
 
     n_rows: int
@@ -104,7 +104,7 @@ class Diagnosis:
     verdict: str
 
     def to_plain(self) -> dict[str, Any]:
-        """Return the diagnosis as JSON holds it; what is infinite is None."""
+        """Return the diagnosis as plain JSON types; infinite numbers are None."""
         plain: dict[str, Any] = to_plain(self)
         return plain
 
@@ -119,7 +119,7 @@ class Diagnosis:
         return "\n\n".join(parts)
 
 
-# --- in words -----------------------------------------------------------------------------------------------------
+# --- as text ------------------------------------------------------------------------------------------------------
 
 
 def _names(names: Sequence[str]) -> str:
@@ -130,11 +130,11 @@ def _names(names: Sequence[str]) -> str:
 
 
 def give_verdict(columns: Sequence[ColumnBalance], trainings: Sequence[ShortTraining]) -> str:
-    """Return one sentence on who is overlooked, or, without a training, on who would be loud."""
+    """Return one sentence on the overlooked columns or, without a training, on the largest and smallest gradients."""
     if not columns:
         return "Nothing can be learned: the table has no column to model."
     if not trainings:
-        return _loudest(columns)
+        return _compare_shares(columns)
     if not any(one.overlooked for one in trainings):
         return (
             f"Nothing is overlooked: in a short training under {' and '.join(one.method for one in trainings)} every "
@@ -148,7 +148,7 @@ def give_verdict(columns: Sequence[ColumnBalance], trainings: Sequence[ShortTrai
 
 
 def _changes(first: ShortTraining, other: ShortTraining) -> str:
-    """Say what another method changes."""
+    """Return what another method changes."""
     if not other.overlooked:
         return f"; {other.method} overlooks nothing"
     gained = [name for name in first.overlooked if name not in other.overlooked]
@@ -160,16 +160,16 @@ def _changes(first: ShortTraining, other: ShortTraining) -> str:
     return f"; {other.method} " + ", but ".join(filter(None, [better, " and ".join(worse)]))
 
 
-def _loudest(columns: Sequence[ColumnBalance]) -> str:
-    """Compare the loudest and the quietest column under std and under lip."""
+def _compare_shares(columns: Sequence[ColumnBalance]) -> str:
+    """Compare the largest and the smallest gradient share under std with those under lip."""
     if len(columns) == 1:
-        return f"{columns[0].column!r} is the only column to model, so that nothing is louder than it."
+        return f"{columns[0].column!r} is the only column to model: it gets all of the gradient."
     ordered = sorted(columns, key=lambda one: one.gradient_share["std"])
-    loud, quiet = ordered[-1], ordered[0]
+    largest, smallest = ordered[-1], ordered[0]
     lip = [one.gradient_share["lip"] for one in columns]
     return (
-        f"Standardized, {loud.column!r} would get {_percent(loud.gradient_share['std'])} of the gradient and "
-        f"{quiet.column!r} {_percent(quiet.gradient_share['std'])}; under lip the columns would get "
+        f"Standardized, {largest.column!r} would get {_percent(largest.gradient_share['std'])} of the gradient and "
+        f"{smallest.column!r} {_percent(smallest.gradient_share['std'])}; under lip the columns would get "
         f"{_percent(min(lip))} to {_percent(max(lip))} each."
     )
 
@@ -183,8 +183,8 @@ def _percent(value: float) -> str:
 
 
 TITLES = {
-    "smoothness": "Smoothness of each column, by what the table is scaled by:",
-    "gradient_share": "Share of the gradient that each column would get:",
+    "smoothness": "Smoothness of each column, by scaling:",
+    "gradient_share": "Share of the gradient that each column would get, by scaling:",
 }
 
 

@@ -1,11 +1,10 @@
-"""A short real training on the visible cells of a table, and the columns that it overlooks.
+"""A short training on the visible cells of a table, and the columns that it overlooks.
 
-A column is overlooked if neither of two things holds after the short training: its log-likelihood is more than
-0.01 + 1 / n nats (of n observed cells) above that of a model that knows the column alone; or its error on the
-hidden cells is smaller than that of the mean or the mode by more than one standard error of the difference (with
-10 hidden cells or more). A column that no other column tells anything about is not overlooked, as long as the
-model describes its cells when it sees them; but for `masked`, which does not see them, and whose log-likelihood
-varies too much from epoch to epoch: there the error alone decides.
+A column is overlooked unless, after the short training, its log-likelihood exceeds that of its marginal by more than
+0.01 + 1 / n nats (of n observed cells), or its error on the hidden cells is smaller than that of the mean or the mode
+by more than one standard error of the difference (with 10 hidden cells or more). So a column that is independent of the
+others is not overlooked as long as the model describes its observed cells. For `masked`, the error alone decides: it is
+not given the cells that it scores, and its log-likelihood varies too much from epoch to epoch.
 """
 
 from __future__ import annotations
@@ -32,22 +31,22 @@ from evenly.tables import Column, Floats, Schema, Table, coded, number_table
 Flags = npt.NDArray[np.bool_]
 
 LEARNING_RATE = 1e-3
-"""That of the VAE, and the scaler's own: a target needs one even where nothing is trained."""
+"""The default of the VAE and of the scaler: the target depends on it even if nothing is trained."""
 MOST_ROWS = 20_000
 """Rows of a short training at most: 2,000 hidden cells of a column give its error to about 2 %."""
 STEPS = 500
 """Steps of a short training: far from convergence, since columns that are learned late show only before it."""
 LEAST_EPOCHS = 3
 FEW_ROWS, BATCH, SMALL_BATCH = 2_000, 256, 128
-"""Rows a step; fewer where rows are few."""
+"""Rows per step: 128 below 2,000 rows, else 256."""
 LEAST_GAIN = 0.01
 """Nats that a cell must gain over the marginal, or its column is overlooked: 1 % more likely. Less is noise."""
 FEWEST = 10
-"""Fewer hidden cells say nothing about an error."""
+"""With fewer hidden cells, the error is not considered."""
 
 
 class TrainingRequest(NamedTuple):
-    """Which short trainings are asked for."""
+    """Settings of the short trainings."""
 
     methods: tuple[str, ...]
     model: str
@@ -58,7 +57,7 @@ class TrainingRequest(NamedTuple):
     verbose: int
 
     def check(self, *, train: bool) -> float:
-        """Refuse settings before any long work; returns the learning rate."""
+        """Check the settings before any long work; return the learning rate."""
         for method in self.methods:
             get_method(method)
         if not (isinstance(self.share, numbers.Real) and 0.0 < float(self.share) < 1.0):
@@ -77,7 +76,7 @@ class TrainingRequest(NamedTuple):
 
 @dataclass(frozen=True)
 class Coded:
-    """A table as numbers and codes with some of its cells hidden, and all that a training on it needs to know."""
+    """A table of numbers and codes with some cells hidden, and the declarations for a training on it."""
 
     columns: list[Column]
     table: Any
@@ -85,11 +84,11 @@ class Coded:
     hidden: Flags
     kinds: dict[Any, str]
     likelihoods: dict[Any, Likelihood]
-    """Of columns with a likelihood of the user's own, which no schema holds."""
+    """The custom likelihoods of columns, which a schema cannot hold."""
 
 
 def hide_cells(opened: Table, columns: Sequence[FittedColumn], names: set[str], share: float, seed: int) -> Coded:
-    """Take some rows, encode their cells and hide a share of the observed ones.
+    """Take up to `MOST_ROWS` rows, encode their cells and hide a share of the observed ones.
 
     Columns that are not modelled are left empty.
     """
@@ -116,7 +115,7 @@ def hide_cells(opened: Table, columns: Sequence[FittedColumn], names: set[str], 
 
 
 def short_epochs(n_rows: int, batch_size: int) -> int:
-    """Return how often a short training sees its rows.
+    """Return the number of epochs of a short training.
 
     Examples
     --------
@@ -143,7 +142,7 @@ def train_shortly(shown: Coded, method: str, request: TrainingRequest) -> ShortT
         random_state=request.random_state,
         verbose=request.verbose,
     )
-    with _listening() as notes:
+    with _collect_warnings() as notes:
         predicted = imputer.fit(shown.table).predict_cells(shown.table)
     errors = column_errors(shown.columns, shown.truth, predicted, shown.hidden)
     averages = baseline_errors(shown.columns, shown.truth, shown.hidden)
@@ -161,15 +160,15 @@ def train_shortly(shown: Coded, method: str, request: TrainingRequest) -> ShortT
         {name: float(error) for name, error in zip(names, averages, strict=True) if not np.isnan(error)},
         {name: int(n) for name, n in zip(names, scored, strict=True) if n},
         dict(zip(curves, (first / max(first.sum(), 1e-300)).tolist(), strict=True)),
-        # A model that predicts cell by cell scores other cells, and another number of them, in each epoch.
+        # A model that predicts cell by cell scores different cells, and a different number of them, in each epoch.
         _overlooked(shown, predicted, {} if imputer.ensemble_.model.spec.cell_by_cell else curves, imputer.baseline_),
         tuple(notes),
     )
 
 
 @contextmanager
-def _listening() -> Iterator[list[str]]:
-    """Collect what Evenly warns of; other warnings go their way."""
+def _collect_warnings() -> Iterator[list[str]]:
+    """Collect the messages of Evenly's warnings; issue other warnings again."""
     notes: list[str] = []
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", EvenlyWarning)
@@ -184,7 +183,7 @@ def _listening() -> Iterator[list[str]]:
 def _overlooked(
     shown: Coded, predicted: Floats, curves: Mapping[str, Sequence[float]], baseline: Mapping[str, float]
 ) -> tuple[str, ...]:
-    """Return the columns that are known no better than by their own average, as `diagnose` defines it."""
+    """Return the columns that are learned no better than their own average, as defined above."""
     alone = mean_or_mode(shown.columns, shown.truth, shown.hidden)
     found = []
     for j, column in enumerate(shown.columns):
@@ -194,15 +193,15 @@ def _overlooked(
         n_observed = int((~np.isnan(truth) & ~hidden).sum())
         curve = curves.get(column.name, ())
         fitted = bool(curve) and curve[-1] > baseline[column.name] + LEAST_GAIN + 1.0 / n_observed
-        ours, others = (_losses(column, truth[hidden], one[hidden, j]) for one in (predicted, alone))
-        if not fitted and not (hidden.sum() >= FEWEST and clearly_better(ours, others)):
+        losses, baseline_losses = (_losses(column, truth[hidden], one[hidden, j]) for one in (predicted, alone))
+        if not fitted and not (hidden.sum() >= FEWEST and clearly_better(losses, baseline_losses)):
             found.append(column.name)
     return tuple(found)
 
 
 def _losses(column: Column, truth: Floats, predicted: Floats) -> Floats:
-    """Return the loss of each cell whose mean the error goes by."""
+    """Return the loss of each cell, whose mean determines the error."""
     if column.has_classes:
         return np.asarray(truth != predicted, np.float64)
-    unit = max(float(np.abs(truth).max(initial=0.0)), 1e-300)  # squares of 1e300 are no numbers
+    unit = max(float(np.abs(truth).max(initial=0.0)), 1e-300)  # squares of 1e300 overflow
     return np.asarray((truth / unit - predicted / unit) ** 2)

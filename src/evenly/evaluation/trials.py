@@ -1,4 +1,4 @@
-"""An honest error of an imputer, on the user's own table: known cells are hidden from it, imputed and scored."""
+"""Trials of an imputer on the user's own table: known cells are hidden from it, imputed and scored."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ from evenly.tables import (
 Flags = npt.NDArray[np.bool_]
 
 LEVEL = 0.9
-"""Of the intervals: of each column's error, and of the imputed numbers whose coverage is counted."""
-SURE = 1.6448536269514722
-"""Standard errors on either side of a normal mean that hold 90 %."""
+"""Level of the intervals: of each column's error, and of the imputed numbers whose coverage is counted."""
+Z = 1.6448536269514722
+"""Half-width of a 90 % interval of a normal mean, in standard errors."""
 N_EXAMPLES = 5
 
 
@@ -45,24 +45,24 @@ class ColumnTrial:
     column: str
     kind: str
     measure: str
-    """`error rate` of classes, `NRMSE` (root mean square error / range) of numbers."""
+    """`error rate` for classes, `NRMSE` (root mean square error / range) for numbers."""
     n_cells: int
-    """How many cells were hidden and scored."""
+    """The number of hidden cells, which are scored."""
     error: float
     low: float
     high: float
-    """A 90 % interval of the error: other cells might have been hidden."""
+    """A 90 % interval of the error, for the random choice of hidden cells."""
     baseline: float
     """The error of the mean or the most frequent class, on the same cells."""
     covered: float | None
-    """The share of numbers inside their own 90 % intervals; None of classes."""
+    """The share of numbers inside their 90 % intervals; None for classes."""
     examples: tuple[tuple[Any, Any], ...]
-    """Some hidden cells: what they were, and what was imputed."""
+    """Some hidden cells: true and imputed values."""
 
 
 @dataclass(frozen=True)
 class Trial:
-    """How an imputer did on cells that were hidden from it.
+    """The errors of an imputer on cells that were hidden from it.
 
     Examples
     --------
@@ -87,7 +87,7 @@ class Trial:
         return _mean([one.baseline for one in self.columns])
 
     def to_plain(self) -> dict[str, Any]:
-        """Return all of it as JSON can hold it."""
+        """Return the trial as plain JSON types."""
         return {"error": self.error, "baseline": self.baseline, **asdict(self)}
 
 
@@ -96,20 +96,20 @@ def _mean(values: Sequence[float]) -> float:
 
 
 def try_imputer(imputer: Imputer, table: Any, *, share: float = 0.1, random_state: Any = 0) -> Trial:
-    """Hide a share of each column's known cells, impute them and score what was imputed.
+    """Hide a share of each column's known cells, impute them and score the imputed values.
 
-    The imputer itself is left as it is: a copy with the same settings learns from the other cells.
+    The imputer itself is not changed: a clone is fitted to the other cells.
 
     Parameters
     ----------
     imputer : Imputer
-        Its settings count; it need not be fitted.
+        Only its settings are used; it need not be fitted.
     table : dataframe or array
-        The table that it is for.
+        The table to try it on.
     share : float
-        The share of every column's known cells to hide. Columns with fewer than ten, or all the same, are not tried.
+        The share of each column's known cells to hide. Columns with fewer than ten, or all equal, are skipped.
     random_state : int, RandomState or None
-        Decides which cells are hidden.
+        Seeds the choice of hidden cells.
 
     Examples
     --------
@@ -130,7 +130,7 @@ def compare_imputers(
 ) -> Iterator[Trial]:
     """Try several imputers on the same hidden cells, one after the other; see `try_imputer`.
 
-    The columns are those of the first imputer's schema for all of them.
+    All imputers use the schema of the first one.
 
     Examples
     --------
@@ -145,7 +145,7 @@ def compare_imputers(
     columns, truth = encode_for(imputers[0], opened)
     rng = np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # a column without a cell
+        warnings.simplefilter("ignore", RuntimeWarning)  # of columns without a known cell
         varied = np.nanmin(truth, axis=0) < np.nanmax(truth, axis=0)
     hidden = hold_out(~np.isnan(truth) & varied, rng, share=share)
     if not hidden.any():
@@ -155,13 +155,13 @@ def compare_imputers(
     numbers = number_table(opened.labels, opened.names, np.where(hidden, np.nan, truth))
     preset = imputers[0].preset
     for imputer in imputers:
-        if imputer.preset != preset:  # the paper's treatment of zeros is another
+        if imputer.preset != preset:  # the paper treats zeros differently
             preset, columns = imputer.preset, encode_for(imputer, opened)[0]
         schema = Schema(columns=[coded(column) for column in columns])
         begun = time.perf_counter()
         own = clone(imputer).set_params(schema=schema, kinds=None, missing=None)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", EvenlyWarning)  # said again when the whole table is fitted
+            warnings.simplefilter("ignore", EvenlyWarning)  # repeated when the whole table is fitted
             warnings.simplefilter("default", InterruptedWarning)
             own.fit(numbers)
             predicted = _rounded(own.predict_cells(numbers), opened)
@@ -176,14 +176,14 @@ def compare_imputers(
 
 
 def encode_for(imputer: Imputer, opened: Table) -> tuple[list[Column], Floats]:
-    """Return what an imputer makes of a table: its columns, and values or codes, rows x columns."""
+    """Return the columns that an imputer infers for a table, and the values or codes, rows x columns."""
     settings = {name: getattr(imputer, name) for name in ("kinds", "likelihoods", "schema", "missing")}
     rules = make_rules(opened, zeros="clip" if imputer.preset == "paper" else "shift", **settings)
     return encode_columns(opened, rules)
 
 
 def _rounded(predicted: Floats, opened: Table) -> Floats:
-    """Round what a column of integers can only hold whole, as `Imputer.transform` does."""
+    """Round the estimates of integer columns, as `Imputer.transform` does."""
     whole = np.array([column.storage == "integer" for column in opened.columns])
     return np.where(whole, np.rint(predicted), predicted)
 
@@ -228,15 +228,15 @@ def _plain(value: Any) -> Any:
 
 
 def _interval(error: float, true: Floats, guess: Floats, *, classes: bool) -> tuple[float, float]:
-    """Return the 90 % interval of an error: Wilson's of a rate, by the spread of the squared errors of an NRMSE."""
+    """Return the 90 % interval of an error: Wilson's for a rate; from the spread of squared errors for an NRMSE."""
     n = len(true)
     if classes:
-        middle, spread = error + SURE**2 / (2 * n), SURE * np.sqrt(error * (1 - error) / n + SURE**2 / (4 * n**2))
-        low, high = (float((middle + sign * spread) / (1 + SURE**2 / n)) for sign in (-1.0, 1.0))
-        return low if error > 0.0 else 0.0, high if error < 1.0 else 1.0  # exactly, whatever was rounded
+        middle, spread = error + Z**2 / (2 * n), Z * np.sqrt(error * (1 - error) / n + Z**2 / (4 * n**2))
+        low, high = (float((middle + sign * spread) / (1 + Z**2 / n)) for sign in (-1.0, 1.0))
+        return low if error > 0.0 else 0.0, high if error < 1.0 else 1.0  # exact, despite rounding
     size = np.abs(true - guess)
     squares = (size / max(size.max(), 1e-300)) ** 2
     if n < 2 or not squares.any():
         return (error, error) if n > 1 else (0.0, np.inf)
-    relative = SURE * float(squares.std(ddof=1) / np.sqrt(n) / squares.mean())
+    relative = Z * float(squares.std(ddof=1) / np.sqrt(n) / squares.mean())
     return error * float(np.sqrt(max(0.0, 1.0 - relative))), error * float(np.sqrt(1.0 + relative))
