@@ -160,8 +160,8 @@ def _decide_columns(truth: Table, schema: Any, kinds: Mapping[Any, str] | None) 
         if declared is not None and kind is None:
             columns.append(complete(declared, cells))
         else:
-            facts = profile_column(cells, () if declared is None else declared.missing)
-            columns.append(infer_column(cells, facts, kind=kind))
+            profile = profile_column(cells, () if declared is None else declared.missing)
+            columns.append(infer_column(cells, profile, kind=kind))
     return columns
 
 

@@ -21,9 +21,9 @@
     const names = ["paper", "ink", "soft", "line", "grid", "first", "second", "third", "fourth", "gray"];
     return Object.fromEntries(names.map((name) => [name, style.getPropertyValue("--" + name).trim()]));
   };
-  // One look for one method in every chart: colour, dash, marker and pattern.
-  const look = (method, place, c) => {
-    const looks = {
+  // One style for one method in every chart: colour, dash, marker and pattern.
+  const styleOf = (method, place, c) => {
+    const styles = {
       lip: { color: c.first, dash: "solid", symbol: "diamond", pattern: "" },
       std: { color: c.second, dash: "dash", symbol: "square-open", pattern: "/" },
       none: { color: c.gray, dash: "dot", symbol: "circle-open", pattern: "." },
@@ -33,7 +33,7 @@
       { color: c.third, dash: "dashdot", symbol: "triangle-up-open", pattern: "x" },
       { color: c.fourth, dash: "dot", symbol: "circle-open", pattern: "." },
     ];
-    return looks[method.split("-")[0]] || others[place % others.length];
+    return styles[method.split("-")[0]] || others[place % others.length];
   };
 
   // --- charts: data -> traces and layout ---------------------------------------------------------------------
@@ -56,7 +56,7 @@
   const hover = (what) => `%{customdata}<br>${what}<extra></extra>`;
   const dots = (chart, c) =>
     chart.series.map((one, place) => {
-      const own = look(one.key, place, c);
+      const own = styleOf(one.key, place, c);
       return {
         type: "scatter",
         mode: "markers",
@@ -148,7 +148,7 @@
     },
     curves(chart, c) {
       const traces = chart.lines.map((one, place) => {
-        const own = look(one.method, place, c);
+        const own = styleOf(one.method, place, c);
         return {
           type: "scatter", mode: one.gain.length > 1 ? "lines" : "markers", name: label(one.method), x: one.epochs, y: one.gain,
           hovertemplate: `epoch %{x}: %{y:.3~g}<extra>${label(one.method)}</extra>`,
@@ -158,7 +158,7 @@
       // The first epochs may lie far below; they would flatten the rest.
       const late = chart.lines.flatMap((one) => finite(one.gain.slice(Math.floor(one.gain.length / 5))));
       const low = Math.min(0, ...late), high = Math.max(0, ...late);
-      const room = 0.08 * (high - low) || 1;
+      const margin = 0.08 * (high - low) || 1;
       const ends = chart.lines.flatMap((one) => [one.epochs[0], one.epochs[one.epochs.length - 1]]);
       const alone = {
         type: "scatter", mode: "lines", name: "the column alone", x: [Math.min(...ends), Math.max(...ends)], y: [0, 0],
@@ -168,7 +168,7 @@
         traces: [...traces, alone],
         layout: {
           xaxis: { title: { text: "epoch" }, showgrid: false, zeroline: false, nticks: 7 },
-          yaxis: { title: { text: "gain in log-likelihood" }, range: [low - 2 * room, high + room], zeroline: false, nticks: 5, automargin: true },
+          yaxis: { title: { text: "gain in log-likelihood" }, range: [low - 2 * margin, high + margin], zeroline: false, nticks: 5, automargin: true },
         },
       };
     },
@@ -189,7 +189,7 @@
     gradient(chart, c, width) {
       const sides = [-0.19, 0.19];
       const traces = chart.series.map((one, place) => {
-        const own = look(one.key, place, c);
+        const own = styleOf(one.key, place, c);
         return {
           type: "bar", orientation: "h", name: label(one.name), x: one.values, y: one.values.map((_, i) => i + sides[place]), width: 0.36,
           customdata: chart.names.map((name) => label(name)), hovertemplate: hover(`${label(one.name)}: %{x:.1%}`),

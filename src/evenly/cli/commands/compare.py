@@ -62,19 +62,19 @@ def compare(
     check_out(out)
     check_place(report)
     settings = settings_of(schema, kind, missing)
-    spoken = not (quiet or as_json)
-    params = {"random_state": seed, "verbose": int(spoken), **settings}
+    prints = not (quiet or as_json)
+    params = {"random_state": seed, "verbose": int(prints), **settings}
     with printed_warnings():
         opened = read_opened(table, form)
         imputers = make_imputers(model or [], method or [], epochs, params)
-        trials = run_trials(imputers, opened, share, seed, spoken=spoken)
+        trials = run_trials(imputers, opened, share, seed, prints=prints)
         write_errors(trials, out)
         rows = [(f"{one.model} {one.method}", one.error, one.baseline, one.seconds) for one in trials]
         best = min(trials, key=lambda trial: trial.error)
         write_page(report, opened, trial=best, comparison=rows, title=title_of(table), seed=seed)
     if as_json:
         print_json([trial.to_plain() for trial in trials])
-    elif spoken:
+    elif prints:
         show_trials(trials)
         say_files(("Errors", out), ("Report", report))
 
@@ -88,7 +88,7 @@ def make_imputers(models: list[str], methods: list[str], epochs: int | None, par
     return [Imputer(*pair, training=training, **params) for pair in candidates(models, methods)]
 
 
-def run_trials(imputers: list[Any], opened: Any, share: float, seed: int, *, spoken: bool) -> list[Any]:
+def run_trials(imputers: list[Any], opened: Any, share: float, seed: int, *, prints: bool) -> list[Any]:
     """Try every imputer; Ctrl-C ends with those that are done."""
     from evenly.evaluation import compare_imputers
 
@@ -96,7 +96,7 @@ def run_trials(imputers: list[Any], opened: Any, share: float, seed: int, *, spo
     try:
         for trial in compare_imputers(imputers, opened, share=share, random_state=seed):
             trials.append(trial)
-            if spoken:
+            if prints:
                 say(f"{trial.model} {trial.method}: {trial.error:.4f} in {duration(trial.seconds)}")
     except KeyboardInterrupt:
         if not trials:

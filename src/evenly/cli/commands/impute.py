@@ -107,9 +107,9 @@ def impute(
     settings = settings_of(schema, kind, missing)
     fits = (model, method) != ("auto", "auto") or any(one is not None for one in (save, epochs, *settings.values()))
     check_load(load, "imputer", fits)
-    spoken = not (quiet or as_json or out == "-")
+    prints = not (quiet or as_json or out == "-")
     params = {"model": model, "method": method, "estimate": estimate, "random_state": seed, **settings}
-    asked = {"share": share, "balance": report is not None, "on_trial": show_trial if spoken else None}
+    asked = {"share": share, "balance": report is not None, "on_trial": show_trial if prints else None}
     with printed_warnings():
         saved = None if load is None else load_imputer(load)
         opened = read_opened(table, form) if files is None else read_sample(files, seed)
@@ -119,7 +119,7 @@ def impute(
         write_results(found, opened, files, target, {"title": title_of(table), "seed": seed})
     if as_json and out != "-":
         print_json({"out": out, "samples": target.sampled, "trial": found.trial and found.trial.to_plain()})
-    elif spoken:
+    elif prints:
         say_files(("Complete table", out), ("Imputer", save), ("Report", report))
         say_files(*(("Sampled table", name) for name in target.sampled))
 

@@ -55,12 +55,12 @@ def report(
     check_share(share)
     check_place(out)
     settings = settings_of(schema, kind, missing)
-    spoken = not (quiet or as_json)
-    params = {"model": model, "method": method, "random_state": seed, "verbose": int(spoken), **settings}
+    prints = not (quiet or as_json)
+    params = {"model": model, "method": method, "random_state": seed, "verbose": int(prints), **settings}
     with printed_warnings():
         opened = read_opened(table, form)
         check_cells(opened, settings, filled=False)
-        on_trial = show_trial if spoken else None
+        on_trial = show_trial if prints else None
         asked = {"share": share, "balance": True, "on_trial": on_trial}
         found = fit_imputer(params, {"epochs": auto(epochs)}, opened, **asked)
         full = found.imputer.transform(opened)

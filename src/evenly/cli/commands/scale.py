@@ -42,7 +42,7 @@ Key = Annotated[
     str | None,
     typer.Option(
         metavar="COLUMN",
-        help="Whole numbers that tell rows apart: noise goes by them, not by a row's position.",
+        help="Whole numbers that identify rows: noise depends on them, not on a row's position.",
         show_default=False,
     ),
 ]
