@@ -46,11 +46,11 @@ def run(
     """Run `evenly` with arguments, with `given` as its standard input, in a folder, without some packages.
 
     Whatever it changes of the process is as before when it returns. An error that would end in a traceback is raised
-    here. A warning that the command neither tells nor silences is an error, as everywhere in the tests.
+    here. A warning that the command neither prints nor silences is an error, as everywhere in the tests.
     """
     with ExitStack() as stack:
         stack.enter_context(mock.patch.object(sys, "argv", ["evenly", *map(str, arguments)]))
-        # By this Typer tells `evenly` from `python -m evenly`.
+        # By this Typer distinguishes `evenly` from `python -m evenly`.
         stack.enter_context(mock.patch.object(sys.modules["__main__"], "__package__", None))
         stack.enter_context(mock.patch.dict(os.environ, {"COLUMNS": "150", **(environment or {})}))
         stack.enter_context(warnings.catch_warnings())

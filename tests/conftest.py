@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import is_hypothesis_test, settings
-from model_data import listen_to_compilations
+from model_data import collect_compilations
 from sizes import FULL
 
 from evenly.likelihoods.base import Likelihood, Support
@@ -27,23 +27,23 @@ COMPILED: list[float] = []
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Let whoever compiles a model first, a worker or a command, do it for all: it is most of the tests' time."""
+    """Share what one worker or command has compiled with all others: compiling is most of the tests' time."""
     os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(config.rootpath / ".pytest_cache" / "compiled"))
     os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.2")
     # XLA's older way to emit loops takes 0.6 of the time to compile; the numbers are the same, up to rounding.
     os.environ.setdefault("XLA_FLAGS", "--xla_cpu_use_fusion_emitters=false")
     if config.getoption("--compilations"):
-        listen_to_compilations(COMPILED)
+        collect_compilations(COMPILED)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Let whoever makes the tests faster see where models are compiled."""
+    """Add the option that shows where models are compiled."""
     parser.addoption("--compilations", action="store_true", help="count compilations, and show them by file")
 
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
-    """Tell with every report what was compiled since the last one, fixtures included."""
+    """Add to every report what was compiled since the last one, fixtures included."""
     outcome = yield
     if COMPILED:
         outcome.get_result().user_properties.append(("compilations", [*COMPILED]))
@@ -72,7 +72,7 @@ LONG_PAGES = ("diagnosis.md", "imputer.md", "multiple_imputation.md", "scaling_o
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Let a test whose size goes by the profile be one of both `make test` and, at full size, `make test-more`."""
+    """Run tests whose size depends on the profile in `make test` and, at full size, in `make test-more`."""
     for item in items:
         if item.path.name in LONG_PAGES:
             item.add_marker("more")

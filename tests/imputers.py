@@ -29,7 +29,7 @@ def make_imputer(*arguments: Any, kind: type[Imputer] = Imputer, **settings: Any
 
 
 def linked_table(n: int = 1500, seed: int = 0) -> pd.DataFrame:
-    """Columns that say much about each other; a fifth of the cells is missing."""
+    """Columns that depend strongly on each other."""
     rng = np.random.default_rng(seed)
     x = rng.normal(size=n)
     table = pd.DataFrame(
@@ -80,7 +80,7 @@ def mixed_table(n: int = 80, seed: int = 0) -> pd.DataFrame:
 
 
 def quick(**settings: object) -> Imputer:
-    """The imputer that compiles fastest: what it says without training will do where types and bounds are tested."""
+    """The imputer that compiles fastest; without training, which will do where types and bounds are tested."""
     given = {"model": "vae", "method": "std-none", "epochs": 0, "hidden_size": 4, "random_state": 0}
     return make_imputer(**given | settings)
 

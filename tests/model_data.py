@@ -25,16 +25,16 @@ def place(layout: Layout, inputs: Any, targets: Any, mask: Any) -> Data:
     return data
 
 
-def listen_to_compilations(into: list[float]) -> Callable[..., None]:
-    """Collect how long each compilation takes, those that a cache on disk spares included; returns who listens."""
+def collect_compilations(into: list[float]) -> Callable[..., None]:
+    """Collect how long each compilation takes, those that a cache on disk saves included; returns the listener."""
     import jax
 
-    def hear(event: str, seconds: float, **_: Any) -> None:
+    def collect(event: str, seconds: float, **_: Any) -> None:
         if event.endswith("backend_compile_duration"):
             into.append(seconds)
 
-    jax.monitoring.register_event_duration_secs_listener(hear)
-    return hear
+    jax.monitoring.register_event_duration_secs_listener(collect)
+    return collect
 
 
 @contextmanager
@@ -42,11 +42,11 @@ def counting_compilations(into: list[float]) -> Iterator[None]:
     """Collect compilations for a while."""
     import jax
 
-    hear = listen_to_compilations(into)
+    collect = collect_compilations(into)
     try:
         yield
     finally:
-        jax.monitoring.unregister_event_duration_listener(hear)
+        jax.monitoring.unregister_event_duration_listener(collect)
 
 
 LAYOUT = Layout((UNIT_NORMAL, get_likelihood("categorical", 4), BERNOULLI), (0, 0, 1), (0, 1), (0,))

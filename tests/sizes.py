@@ -1,4 +1,4 @@
-"""How many examples a law is tried on: few in `make test`, all of them in `make test-more`."""
+"""How many examples a property is tested on: few in `make test`, all of them in `make test-more`."""
 
 from __future__ import annotations
 

@@ -120,7 +120,7 @@ def test_a_real_column_never_raises(case, method):
     ],
     ids=str,
 )
-def test_what_is_no_table_is_a_clear_error(table, message):
+def test_anything_but_a_table_is_a_clear_error(table, message):
     with pytest.raises(ValueError, match=message):
         LipschitzScaler().fit(table)
 

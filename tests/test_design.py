@@ -72,10 +72,10 @@ def test_ten_questions_are_answered():
 def test_what_is_to_be_changed_is_where_the_page_says(what, where):
     """Every path is there, and every name stands in one of the files before it."""
     paths: list[Path] = []
-    for said in re.findall(r"`([^`]+)`", where):
-        if "/" in said:
-            assert (SOURCE / said).exists()
-            paths.append(SOURCE / said)
+    for named in re.findall(r"`([^`]+)`", where):
+        if "/" in named:
+            assert (SOURCE / named).exists()
+            paths.append(SOURCE / named)
         else:
-            assert any(re.search(rf"\b{said}\b", path.read_text()) for path in paths)
+            assert any(re.search(rf"\b{named}\b", path.read_text()) for path in paths)
     assert paths

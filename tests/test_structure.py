@@ -42,7 +42,7 @@ def test_no_function_is_too_long(name):
 
 @pytest.mark.parametrize("name", FILES)
 def test_no_function_takes_too_many_parameters(name):
-    """But constructors, whose settings scikit-learn wants by name, and commands, whose options Typer does."""
+    """Except constructors, whose settings scikit-learn takes by name, and commands, whose options Typer does."""
     many = {}
     for one in functions(name):
         given = one.args

@@ -60,7 +60,7 @@ def test_without_pandas_the_embedded_table_is_a_polars_frame_and_without_both_an
 @pytest.mark.parametrize(
     "content", [b"", b'{"saved": "LipschitzScaler", ', b"\xff\xfe\x00", b"[1]", b'{"saved": "Imputer"}']
 )
-def test_what_is_no_saved_scaler_is_refused_by_name(content, tmp_path):
+def test_a_file_that_is_no_saved_scaler_is_refused_by_name(content, tmp_path):
     (tmp_path / "a.json").write_bytes(content)
     with pytest.raises(TableError, match=r"a\.json, but expected a file that LipschitzScaler\.save wrote"):
         LipschitzScaler.load(tmp_path / "a.json")

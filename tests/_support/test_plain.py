@@ -34,7 +34,7 @@ class Found:
         (None, None),
     ],
 )
-def test_what_json_does_not_know_becomes_what_it_knows(value, expected):
+def test_values_that_json_does_not_know_become_ones_that_it_knows(value, expected):
     plain = to_plain(value)
     assert plain == expected
     assert json.loads(json.dumps(plain, allow_nan=False)) == expected

@@ -19,5 +19,5 @@ def test_a_damaged_file_is_used_or_refused_in_one_sentence(command, tmp_path):
     for seed in range(N_FILES):
         path.write_bytes(damaged(files, seed))
         done = run(command, path, *more[command], folder=tmp_path, environment=environment)
-        said = [line for line in done.stderr.splitlines() if not line.startswith("evenly: warning: ")]
-        assert (done.returncode, len(said)) in ((0, 0), (2, 1)), (seed, said)
+        lines = [line for line in done.stderr.splitlines() if not line.startswith("evenly: warning: ")]
+        assert (done.returncode, len(lines)) in ((0, 0), (2, 1)), (seed, lines)

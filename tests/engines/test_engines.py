@@ -299,7 +299,7 @@ def test_numbers_that_an_engine_counted_spread_as_their_cells_do_not_as_their_va
 
 
 @pytest.mark.parametrize("engine", QUICK)
-def test_many_texts_are_told_apart_without_listing_them(engine, lazily, monkeypatch):
+def test_many_texts_are_counted_without_listing_them(engine, lazily, monkeypatch):
     monkeypatch.setattr(profiling, "MOST_TEXTS", 50)
     many = pd.DataFrame(
         {
@@ -320,7 +320,7 @@ def test_many_texts_are_told_apart_without_listing_them(engine, lazily, monkeypa
         LipschitzScaler().fit(lazily(engine, spelled))
 
 
-def test_texts_of_all_partitions_are_told_apart_together(monkeypatch):
+def test_texts_of_all_partitions_are_counted_together(monkeypatch):
     """Where Dask is asked for quartiles, partition by partition: of the first one alone, all texts would be dates."""
     dd = pytest.importorskip("dask.dataframe")
     monkeypatch.setattr(profiling, "MOST_TEXTS", 50)

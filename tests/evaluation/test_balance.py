@@ -273,7 +273,7 @@ EXTREMES = {
 
 
 @pytest.mark.parametrize("values", EXTREMES.values(), ids=EXTREMES.keys())
-def test_extreme_values_leave_no_number_that_is_none(values):
+def test_extreme_values_give_finite_numbers(values):
     extreme = diagnose(MIXED[["change", "city"]].assign(strange=values), train=False)
     for one in extreme.columns:
         assert not any(np.isnan(value) for value in one.smoothness.values())
@@ -331,7 +331,7 @@ except evenly.MissingExtraError as error:
 # --- which cells are hidden ---------------------------------------------------------------------------------------
 
 
-def test_a_trial_shows_all_but_the_hidden_cells():
+def test_a_training_sees_all_but_the_hidden_cells():
     table = MIXED.assign(city=MIXED["city"].where(RNG.random(N) < 0.8), row_id=np.arange(N))
     columns = LipschitzScaler("iqr-none", **SETTINGS | {"kinds": {"row_id": "ignore"}}).fit(table).columns_
     trial = hide_cells(open_table(table), columns, set(MIXED.columns), 0.2, 3)
@@ -388,7 +388,7 @@ def test_overlooked_needs_both_a_poor_log_likelihood_and_a_poor_error():
     assert overlooked(trial, average + np.array([5.0, 0.0]), -1.0) == ("x", "c")
 
 
-def test_a_gain_within_chance_is_none():
+def test_a_gain_within_chance_does_not_count():
     trial, _ = trial_of()
     average = mean_or_mode(trial.columns, trial.truth, trial.hidden)
     chance = LEAST_GAIN + 1.0 / 900  # 900 of 1,000 cells are visible
@@ -481,7 +481,7 @@ def trained() -> Diagnosis:
     return diagnose(SMALL, kinds={"height": "real"}, epochs=3, share=0.2, random_state=4)
 
 
-def test_a_training_tells_of_every_column(trained):
+def test_a_training_reports_every_column(trained):
     assert [one.method for one in trained.trainings] == ["std-none", "lip-gamma"]
     for one in trained.trainings:
         for mapping in (one.log_likelihood, one.baseline, one.error, one.baseline_error, one.gradient_share):
@@ -576,7 +576,7 @@ def test_a_likelihood_of_ones_own_is_trained_too(pareto):
 
 
 @pytest.mark.more
-def test_a_model_that_predicts_cell_by_cell_is_judged_by_its_errors_alone():
+def test_a_model_that_predicts_cell_by_cell_is_assessed_by_its_errors_alone():
     """Columns that have nothing to do with each other: whatever an epoch's log-likelihood happens to be."""
     rng = np.random.default_rng(2)
     table = pd.DataFrame({"x": rng.normal(size=200), "y": rng.normal(size=200), "c": rng.choice(list("abc"), 200)})

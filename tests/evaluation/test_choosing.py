@@ -95,7 +95,7 @@ def test_columns_without_a_choice_are_left_alone(cells: Any) -> None:
     assert (found.likelihoods, found.scores) == ({}, {})
 
 
-def test_what_has_no_fit_is_not_chosen() -> None:
+def test_a_likelihood_without_a_fit_is_not_chosen() -> None:
     table = pd.DataFrame({"x": [1e300, 1e-300] * 15})
     found = choose_likelihoods(table)
     assert not any(np.isnan(score) for score in found.scores["x"].values())

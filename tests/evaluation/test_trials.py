@@ -117,10 +117,10 @@ def test_ctrl_c_between_two_candidates_keeps_the_first(table, tmp_path, monkeypa
     monkeypatch.setattr("sys.argv", command.split())
     with pytest.raises(SystemExit) as ended:
         main()
-    said = capsys.readouterr()
+    printed = capsys.readouterr()
     assert ended.value.code == 0
-    assert "interrupted: the first 1 of 2 candidates are compared" in said.err
-    assert "mean or mode" in said.out
+    assert "interrupted: the first 1 of 2 candidates are compared" in printed.err
+    assert "mean or mode" in printed.out
     assert list(pd.read_csv("errors.csv"))[3:] == ["masked lip-none"]
 
 

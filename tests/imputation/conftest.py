@@ -8,6 +8,7 @@ import pytest
 from imputers import EACH, SMALL, TABLE, make_imputer
 
 from evenly import Imputer
+from evenly.models import SPECS
 
 
 @pytest.fixture(scope="module")
@@ -30,9 +31,7 @@ def fitted(request, small_chunks) -> Imputer:
     return fit_small(request.param)
 
 
-@pytest.fixture(scope="module")
-def explaining(fitted) -> Imputer:
-    """The models that explain numbers by their own likelihood; the others use bins."""
-    if fitted.model in ("masked", "marginal"):
-        pytest.skip("bins are tested in test_predictor.py")
-    return fitted
+@pytest.fixture(scope="module", params=[one for one in EACH if not SPECS[one.values[0]].bins_numbers])
+def explaining(request, small_chunks) -> Imputer:
+    """One of each model that explains numbers by their own likelihood; those in bins are in `test_predictor.py`."""
+    return fit_small(request.param)

@@ -114,7 +114,7 @@ def test_numbers_that_no_bin_holds_have_next_to_no_density():
 
 
 def test_new_values_between_two_bins_are_as_likely_as_their_neighbours():
-    """A few per cent of new values fall there: next to no density would be all that their score tells."""
+    """A few per cent of new values fall there: with next to no density they would dominate the score."""
     rng = np.random.default_rng(0)
     bins, new = make_bins(rng.normal(size=1000)), rng.uniform(-1.5, 1.5, 2000)
     found = bins.log_density(shares(bins, 2000), new)
@@ -125,7 +125,7 @@ def test_the_spread_is_that_of_draws():
     bins = make_bins(COLUMNS["zeros and a heavy tail"])
     probabilities = np.tile(np.random.default_rng(3).dirichlet(np.ones(len(bins))), (200_000, 1))
     drawn = bins.quantiles(probabilities, np.random.default_rng(4).random(200_000))
-    # Uniform inside of a bin, around its middle rather than its mean: the widest of them tells how far apart.
+    # Uniform inside of a bin, around its middle rather than its mean: the widest of them decides how far apart.
     assert bins.stds(probabilities[:1])[0] == pytest.approx(drawn.std(), rel=0.05)
 
 

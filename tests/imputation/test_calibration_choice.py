@@ -17,7 +17,7 @@ from evenly.scaling.scaler import LipschitzScaler
 from evenly.tables.frames import open_table
 
 
-def test_a_model_that_knows_nothing_is_not_trusted():
+def test_a_model_that_knows_nothing_gets_no_weight():
     rng = np.random.default_rng(0)
     table = pd.DataFrame({"x": rng.normal(size=400), "c": rng.choice(["a", "b"], 400, p=[0.7, 0.3])})
     scaler = LipschitzScaler("lip-none").fit(table)
@@ -39,7 +39,7 @@ def test_a_model_that_knows_nothing_is_not_trusted():
 
 
 def test_predictions_that_do_no_better_than_the_mean_do_not_go_far_from_it():
-    """Held-out cells are few: where they show no gain, one that goes ten times as far has not been seen to be right."""
+    """Validation cells are few: where they show no gain, nothing supports a prediction that goes ten times as far."""
     rng = np.random.default_rng(0)
     table = pd.DataFrame({"x": rng.normal(size=400)})
     column = LipschitzScaler("lip-none").fit(table).columns_[0]
@@ -77,7 +77,7 @@ def yes_or_no(n: int, seed: int, too_sure: float = 1.0, kind: str = "binary", n_
 
 @pytest.mark.more
 def test_a_column_that_hardly_varies_gets_its_mean():
-    """Four cells of 600 tell nothing of who has them: cells that look alike must not be imputed worse than the mean."""
+    """Four of 600 cells do not show which rows have such values: no other row may be imputed worse than by the mean."""
     rng = np.random.default_rng(0)
     table = pd.DataFrame({"x": rng.normal(size=600), "rare": np.zeros(600)})
     table.loc[table["x"].nlargest(4).index, "rare"] = [1.0, 1.0, 3.0, 8.0]
@@ -101,18 +101,18 @@ def test_a_model_that_is_too_sure_of_classes_is_made_less_sure(kind, n_classes):
 
 
 @pytest.mark.parametrize(("kind", "n_classes"), [("binary", 2), ("categorical", 4)])
-def test_a_model_of_classes_that_often_knows_nothing_is_trusted_in_part(kind, n_classes):
-    """What is sure and right in half of the rows, and sure of anything in the others, no power makes right."""
+def test_a_model_of_classes_that_often_knows_nothing_gets_part_of_the_weight(kind, n_classes):
+    """It is sure and right in half of the rows, sure and random in the others: no temperature corrects that."""
     column, codes, naturals = yes_or_no(600, 0, 1.0, kind, n_classes)
     n_inputs, rng = naturals[0].shape[1], np.random.default_rng(0)
-    said = np.where(rng.random(600) < 0.6, codes, rng.integers(0, n_classes, 600))
-    sure = 6.0 * (said[:, None] == np.arange(n_classes)) if n_inputs > 1 else 12.0 * said[:, None] - 6.0
+    predicted = np.where(rng.random(600) < 0.6, codes, rng.integers(0, n_classes, 600))
+    sure = 6.0 * (predicted[:, None] == np.arange(n_classes)) if n_inputs > 1 else 12.0 * predicted[:, None] - 6.0
     calibrated = calibrate(ValidationCells(describe(column, codes), codes, [sure], None))
     assert 0.25 <= calibrated.model_weight <= 0.75
 
 
-def test_the_intervals_of_a_number_are_calibrated_as_they_will_be_used():
-    """A model that is worth half its trust is mixed with the column's shares; intervals of the mixture are to cover."""
+def test_intervals_of_a_number_are_calibrated_as_they_will_be_used():
+    """A model of half the weight is mixed with the column's shares: it is the mixture's intervals that must cover."""
     rng = np.random.default_rng(0)
     x = rng.normal(size=2000)
     number = LipschitzScaler("lip-none").fit(pd.DataFrame({"x": x})).columns_[0]

@@ -188,7 +188,7 @@ def test_labels_need_not_be_text(labels, tmp_path):
     pd.testing.assert_frame_equal(Imputer.load(tmp_path).transform(table), full, check_exact=True)
 
 
-def test_a_name_that_is_there_twice_is_refused():
+def test_a_repeated_name_is_refused():
     table = pd.DataFrame(np.ones((3, 2)), columns=["a", "a"])
     with pytest.raises(TableError, match="Column 'a': got the name more than once"):
         Imputer().fit(table)
@@ -249,7 +249,7 @@ def test_dates_of_any_kind_pass_through_polars():
 # --- columns and tables as people have them ---
 
 
-def test_columns_that_are_no_variable_come_back_as_they_are():
+def test_columns_that_are_no_variables_come_back_unchanged():
     table = numbers_table().assign(
         id=np.arange(30),
         day=pd.date_range("2020", periods=30).where(np.arange(30) > 5),
@@ -377,7 +377,7 @@ def test_a_table_without_missing_cells_comes_back_equal():
     ],
     ids=str,
 )
-def test_what_cannot_be_imputed_is_a_clear_error(table, message):
+def test_a_table_that_cannot_be_imputed_is_a_clear_error(table, message):
     imputer = quick().fit(numbers_table())
     with pytest.raises(ValueError, match=message):
         imputer.transform(table)

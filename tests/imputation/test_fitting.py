@@ -22,8 +22,8 @@ from evenly.models.layout import Data
 from evenly.models.masked import Masked
 
 
-def test_held_out_cells_are_neither_shown_nor_trained_on():
-    """The data that a network is trained on do not show them, and each network gives others away."""
+def test_validation_cells_are_neither_shown_nor_trained_on():
+    """The data that a network is trained on do not show them, and each network has others."""
     holed, _ = hide(linked_table(300))
     seen: list[Data] = []
 
@@ -39,7 +39,7 @@ def test_held_out_cells_are_neither_shown_nor_trained_on():
     observed = int(holed.notna().to_numpy().sum())
     first, second = (data.mask for data in seen)
     assert 0.85 * observed < first.sum() < observed
-    assert not np.array_equal(first, second)  # each network gives other cells away
+    assert not np.array_equal(first, second)  # each network has other validation cells
 
 
 def test_the_validation_score_prefers_parameters_that_predict():
@@ -90,8 +90,8 @@ def test_networks_trained_before_an_interrupt_are_used(monkeypatch):
 
 
 @pytest.mark.more
-def test_it_stops_where_held_out_cells_say_so() -> None:
-    """Columns of noise: there is nothing to be learned, and the more it is trained the worse it gets."""
+def test_it_stops_when_validation_cells_get_no_better() -> None:
+    """Columns of noise: there is nothing to learn, and more training makes it worse."""
     noise = pd.DataFrame(np.random.default_rng(0).normal(size=(120, 4)), columns=list("abcd"))
     for masked, stops in ((True, True), (False, False)):
         settings = MASKED_VAE | {"masked_training": masked, "hidden_size": 64, "learning_rate": 1e-2}
@@ -116,7 +116,7 @@ def test_strong_dependences_are_learned():
     assert gains["y"] > 0.5
 
 
-def test_a_unit_changes_nothing_but_the_unit():
+def test_the_unit_of_a_column_does_not_matter():
     """Scaled by 1/std, x and 1000 x are the same feature: the density of 1000 x is 1/1000 of that of x."""
     tables = (numbers_table(), numbers_table().assign(b=lambda table: 1000.0 * table["b"]))
     imputers = [quick(epochs=5).fit(one) for one in tables]

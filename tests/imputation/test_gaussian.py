@@ -1,4 +1,4 @@
-"""The joint normal: conditional expectations, fitting rows with missing cells, its say in predictions."""
+"""The Gaussian expert: conditional expectations, fits to rows with missing cells, its weight in predictions."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_expectations_are_those_of_the_conditional_normal():
         np.testing.assert_allclose(std[gone], np.sqrt(np.diag(left)), rtol=1e-8)
 
 
-def test_what_is_said_of_a_row_does_not_go_by_the_rows_around_it():
+def test_the_prediction_of_a_row_does_not_depend_on_the_rows_around_it():
     mean, covariance = some_normal(9)
     table = with_gaps(RNG(3).multivariate_normal(mean, covariance, 300))
     gaussian = Gaussian(mean, np.linalg.inv(covariance))
@@ -131,7 +131,7 @@ def test_a_column_of_zeros_keeps_them():
 
 
 def held_column(noise_of_network: float, noise_of_expert: float) -> ValidationCells:
-    """A column of which a network and a joint normal each know the truth up to some noise."""
+    """Validation cells that a network and the Gaussian expert each predict up to some noise."""
     rng = RNG(0)
     x = rng.normal(size=400)
     fitted = LipschitzScaler("lip-none", random_state=0).fit(x[:, None]).columns_[0]
@@ -142,13 +142,13 @@ def held_column(noise_of_network: float, noise_of_expert: float) -> ValidationCe
     return ValidationCells(spec, x, naturals, BinnedPredictive(spec.column, spec.bins, means, shares))
 
 
-def test_the_share_of_the_lines_is_that_of_the_better_prediction():
+def test_the_stacking_weight_prefers_the_better_prediction():
     assert choose_stacking_weights([held_column(2.0, 0.05)]) == [1.0]
     # The bins of the network know nothing here, so that its mean is half of the normal's: still better than noise.
     assert choose_stacking_weights([held_column(0.05, 5.0)])[0] <= STACKING_WEIGHTS[1]
 
 
-def test_a_column_with_few_held_out_cells_goes_with_the_others():
+def test_a_column_with_few_validation_cells_follows_the_others():
     good, few = held_column(2.0, 0.05), held_column(0.05, 5.0)
     spec, x, naturals, expert = few
     few = ValidationCells(spec, x[:5], [one[:5] for one in naturals], expert.take(slice(5)))
@@ -156,7 +156,7 @@ def test_a_column_with_few_held_out_cells_goes_with_the_others():
     assert choose_stacking_weights([good, few._replace(expert=None)]) == [1.0, 0.0]
 
 
-def test_where_the_expert_says_nothing_the_model_stays_as_it_is():
+def test_where_the_expert_predicts_nothing_the_model_stays_as_it_is():
     spec, _, naturals, expert = held_column(0.1, 0.1)
     half = Calibration(stacking_weight=0.5)
     alone = spec.predict(naturals, half)
@@ -167,8 +167,8 @@ def test_where_the_expert_says_nothing_the_model_stays_as_it_is():
         assert (mixed.parameters[name][100:] != alone.parameters[name][100:]).any()
 
 
-def lines(n: int = 150) -> tuple[pd.DataFrame, np.ndarray, Gaussian]:
-    """Columns that three unseen ones say nearly everything of, and a class; a fifth hidden; their own normal."""
+def linear_table(n: int = 150) -> tuple[pd.DataFrame, np.ndarray, Gaussian]:
+    """Columns that are linear in three latent ones up to noise, and a class; a fifth hidden; their own normal."""
     rng = RNG(0)
     z, weights = rng.normal(size=(n, 3)), rng.normal(size=(3, 8))
     table = pd.DataFrame(z @ weights + 0.1 * rng.normal(size=(n, 8)), columns=list("abcdefgh"))
@@ -178,8 +178,8 @@ def lines(n: int = 150) -> tuple[pd.DataFrame, np.ndarray, Gaussian]:
 
 
 @pytest.mark.more
-def test_a_short_table_of_lines_is_imputed_nearly_as_well_as_by_one_who_knows_them(tmp_path):
-    table, hidden, normal = lines()
+def test_a_short_table_of_linear_columns_is_imputed_nearly_as_well_as_by_their_own_normal(tmp_path):
+    table, hidden, normal = linear_table()
     shown = table.mask(hidden)
     imputer = make_imputer(epochs=3, hidden_size=8, n_networks=1, random_state=0).fit(shown)
     found = imputer.transform(shown)
@@ -198,7 +198,7 @@ def test_a_short_table_of_lines_is_imputed_nearly_as_well_as_by_one_who_knows_th
 
 @pytest.mark.more
 def test_a_table_with_very_many_features_is_left_to_the_network(monkeypatch):
-    table, hidden, _ = lines()
+    table, hidden, _ = linear_table()
     monkeypatch.setattr(gaussian_expert, "MOST_FEATURES", 10)
     imputer = make_imputer(epochs=1, hidden_size=4, n_networks=1, random_state=0).fit(table.mask(hidden))
     assert imputer.ensemble_.gaussian is None
@@ -206,8 +206,8 @@ def test_a_table_with_very_many_features_is_left_to_the_network(monkeypatch):
 
 
 @pytest.mark.more
-def test_classes_that_lines_say_are_probabilities():
-    table, hidden, _ = lines(400)
+def test_classes_predicted_by_the_gaussian_expert_are_probabilities():
+    table, hidden, _ = linear_table(400)
     shown = table.mask(hidden)
     imputer = make_imputer(epochs=1, hidden_size=4, n_networks=1, random_state=0).fit(shown)
     assert imputer.ensemble_.gaussian is not None

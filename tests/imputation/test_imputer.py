@@ -38,14 +38,14 @@ def test_imputed_cells_lie_where_the_observed_ones_do(fitted):
         assert set(full["class"]) == {"a", "b", "c"}
 
 
-def test_fit_transform_is_fit_and_transform_and_the_seed_gives_the_bytes(fitted):
+def test_fit_transform_is_fit_and_transform_and_a_seed_repeats_it_to_the_byte(fitted):
     again = make_imputer(fitted.model, **SMALL).fit_transform(TABLE)
     pd.testing.assert_frame_equal(again, fitted.transform(TABLE), check_exact=True)
     other = make_imputer(fitted.model, **SMALL | {"random_state": 1}).fit_transform(TABLE)
     assert other.equals(again) == (fitted.model == "marginal")  # nothing is drawn there
 
 
-def test_a_row_does_not_go_by_the_rows_around_it(fitted):
+def test_a_row_does_not_depend_on_the_rows_around_it(fitted):
     numbers = ["real", "positive"]
     full = fitted.transform(TABLE)
     order = np.random.default_rng(3).permutation(len(TABLE))
@@ -55,7 +55,7 @@ def test_a_row_does_not_go_by_the_rows_around_it(fitted):
         assert part.drop(columns=numbers).equals(full.drop(columns=numbers).iloc[rows])
 
 
-def test_samples_differ_keep_observed_cells_and_come_again(fitted):
+def test_samples_differ_keep_observed_cells_and_are_repeatable(fitted):
     drawn = fitted.sample(TABLE, 3)
     assert len(drawn) == 3
     for one in drawn:
@@ -128,7 +128,7 @@ def test_init_only_stores():
     ],
     ids=str,
 )
-def test_settings_of_no_sense_are_named(settings):
+def test_settings_that_make_no_sense_are_named(settings):
     imputer = make_imputer(**settings)
     (name,) = settings
     with pytest.raises(TableError, match="typo" if name == "kinds" else name):
@@ -136,7 +136,7 @@ def test_settings_of_no_sense_are_named(settings):
     assert not hasattr(imputer, "scaler_")
 
 
-def test_a_number_of_samples_of_no_sense_is_named():
+def test_a_number_of_samples_that_makes_no_sense_is_named():
     with pytest.raises(TableError, match="n = 0"):
         quick().fit(numbers_table()).sample(numbers_table(), 0)
 

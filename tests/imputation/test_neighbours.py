@@ -1,4 +1,4 @@
-"""Rows that repeat another row: found by comparison, believed only where held-out cells say so."""
+"""Near-duplicates: rows that repeat another one are found, and used where validation cells are better for it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ RNG = np.random.default_rng
 
 
 def repeated(n: int = 400, share: float = 0.4, seed: int = 0) -> pd.DataFrame:
-    """Independent columns, so that only another row with the same cells can tell a missing one."""
+    """Independent columns, so that only another row with the same cells helps to impute a missing one."""
     rng = RNG(seed)
     table = pd.DataFrame(
         {
@@ -74,7 +74,7 @@ def test_the_nearest_rows_are_those_of_a_direct_search():
             both = ~np.isnan(row) & ~np.isnan(other)
             ranks = [np.interp([row[j], other[j]], index.grid[j], index.shares[j]) * np.sqrt(12.0) for j in range(4)]
             gap = [(ranks[j][0] - ranks[j][1]) ** 2 if j < 4 else float(row[j] != other[j]) for j in range(6)]
-            # Rows that share too few cells to be told from chance are no twins, however well these agree.
+            # Rows that share too few cells to rule out chance are no near-duplicates, however well these agree.
             enough = index.surprise[both].sum() >= np.log(300)
             gaps.append(np.mean([g for g, b in zip(gap, both, strict=True) if b]) if enough else np.inf)
         assert found.distance[i, 0] == pytest.approx(min(gaps), abs=1e-12)
@@ -82,8 +82,8 @@ def test_the_nearest_rows_are_those_of_a_direct_search():
 
 
 @pytest.mark.parametrize("jitter", [0.0, 1e-3, 3e-2])
-def test_all_twins_are_found_and_they_are_the_nearest_ones(jitter):
-    """Exactly repeated or nearly, however many classes, whatever is missing on both sides, on both sides of a block."""
+def test_all_near_duplicates_are_found_and_they_are_the_nearest_rows(jitter):
+    """Repeated exactly or nearly, with few classes or many, with missing cells in both rows, in either block."""
     rng = RNG(2)
     base = np.column_stack([rng.normal(size=(900, 5)), rng.integers(0, (2, 3, 5, 40), (900, 4))])
     table = base[rng.integers(0, 900, BLOCK + 900)]
@@ -110,7 +110,7 @@ def test_all_twins_are_found_and_they_are_the_nearest_ones(jitter):
 
 
 @pytest.mark.more
-def test_the_remembered_rows_are_prepared_once_and_saved_once(tmp_path, monkeypatch):
+def test_indexed_rows_are_prepared_once_and_saved_once(tmp_path, monkeypatch):
     table = RNG(0).normal(size=(300, 3))
     index, prepared = index_rows(as_columns(table), [False] * 3, RNG(0)), []
     before = expert._factors
@@ -130,8 +130,8 @@ def test_the_remembered_rows_are_prepared_once_and_saved_once(tmp_path, monkeypa
     ]
 
 
-def test_a_rows_twins_do_not_go_by_the_rows_around_it():
-    """Even if there are many more rows alike than twins are kept, and one of them is asked for alone."""
+def test_the_near_duplicates_of_a_row_do_not_depend_on_the_rows_around_it():
+    """Even if many more rows are alike than are kept, and if one of them is searched alone."""
     rng = np.random.default_rng(0)
     base = np.column_stack([rng.normal(size=(60, 5)), rng.integers(0, 3, (60, 3))])
     table = base[rng.integers(0, 60, 3000)]
@@ -152,26 +152,26 @@ def test_cells_of_repeated_rows_are_taken_over_and_others_are_not():
     visible = shown.to_numpy()
     for j in (0, 2):
         truth = table.iloc[:, j].to_numpy(float)
-        twin = np.zeros(len(table), bool)
+        repeated_row = np.zeros(len(table), bool)
         for i in np.flatnonzero(hidden[:, j]):
             known = [k for k in range(7) if k != j and not hidden[i, k]]
             agree = (visible[:, known] == visible[i, known]).all(1) & ~hidden[:, j]
-            twin[i] = agree.any()
-        alone = hidden[:, j] & ~twin
+            repeated_row[i] = agree.any()
+        alone = hidden[:, j] & ~repeated_row
         near = np.abs(predicted[:, j] - truth) / truth.std()
-        assert twin.sum() > 10
-        assert np.median(near[twin]) < 0.25
-        assert np.median(near[alone]) > 2.0 * np.median(near[twin])  # what nothing repeats is estimated
+        assert repeated_row.sum() > 10
+        assert np.median(near[repeated_row]) < 0.25
+        assert np.median(near[alone]) > 2.0 * np.median(near[repeated_row])  # what nothing repeats is estimated
 
 
 @pytest.mark.more
-def test_a_table_without_repeated_rows_remembers_none():
+def test_a_table_without_repeated_rows_has_no_index():
     imputer = quick().fit(hide(repeated(share=0.0))[0])
     assert imputer.ensemble_.neighbours is None
     assert not any(one.neighbours for one in imputer.ensemble_.calibrations.values())
 
 
-def test_rows_that_agree_by_chance_are_not_believed():
+def test_rows_that_agree_by_chance_get_no_weight():
     rng = RNG(0)
     table = rng.integers(0, 2, (500, 6)).astype(float)
     index = index_rows(as_columns(table), [True] * 6, rng)
@@ -183,7 +183,7 @@ def test_rows_that_agree_by_chance_are_not_believed():
         assert (found.weigh(0, weight)[1] == 0.0).all()
 
 
-def test_heavy_tails_make_no_twins():
+def test_heavy_tails_make_no_near_duplicates():
     """By standard deviations nearly all cells of such a column would be the same."""
     rng = RNG(0)
     table = np.column_stack([rng.standard_cauchy((400, 5))])
@@ -194,7 +194,7 @@ def test_heavy_tails_make_no_twins():
 
 
 @pytest.mark.parametrize("n", [1, 2, N_NEIGHBOURS, N_NEIGHBOURS + 1])
-def test_few_rows_empty_columns_and_extreme_values_are_survived(n):
+def test_few_rows_empty_columns_and_extreme_values_are_no_error(n):
     table = np.column_stack([np.full(n, np.nan), np.linspace(0, 1e300, n), np.arange(n) % 2, np.full(n, 5.0)])
     index = index_rows(as_columns(table), [False, False, True, False], RNG(0))
     rows = np.vstack([table, [np.nan] * 4, [1.0, -1e300, 7.0, 2.0]])
@@ -206,7 +206,7 @@ def test_few_rows_empty_columns_and_extreme_values_are_survived(n):
         assert ((share >= 0.0) & (share <= 1.0)).all()
 
 
-def test_mixed_distributions_are_distributions_and_their_mean_moves_to_the_twin():
+def test_mixed_distributions_are_distributions_and_their_mean_moves_to_the_near_duplicate():
     rng = RNG(0)
     table = rng.normal(size=(300, 3)) * [1.0, 10.0, 100.0]
     table[1] = table[0]

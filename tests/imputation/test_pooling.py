@@ -125,7 +125,7 @@ def test_intervals_cover_what_they_claim(n_rows):
     assert 0.92 <= ((pooled.low <= truth) & (truth <= pooled.high)).mean() <= 0.98
     with pytest.warns(EvenlyWarning, match="the interval ignores it and is too narrow"):
         one = pool(results[:1], n_rows=n_rows)
-    assert ((one.low <= truth) & (truth <= one.high)).mean() < 0.92  # so the warning is deserved
+    assert ((one.low <= truth) & (truth <= one.high)).mean() < 0.92  # so the warning is right
 
 
 # Estimates and standard errors within ten orders of magnitude of each other, and zeros.
@@ -142,7 +142,7 @@ def test_degrees_never_exceed_those_of_the_complete_data(results, n_rows):
 
 
 @given(RESULTS)
-def test_imputing_never_makes_surer(results):
+def test_imputing_never_shrinks_the_standard_error(results):
     pooled = pool(results)
     within = math.sqrt(sum(se * se for _, se in results) / len(results))
     assert pooled.standard_error >= within * (1 - 1e-12)

@@ -22,7 +22,7 @@ def learned() -> tuple[Imputer, pd.DataFrame, pd.DataFrame, np.ndarray]:
     return imputer, table, holed, hidden
 
 
-def test_it_learns_what_columns_say_about_each_other(learned):
+def test_it_learns_how_columns_depend_on_each_other(learned):
     imputer, table, holed, hidden = learned
     errors = imputation_error(table, imputer.transform(holed), hidden).set_index("column")
     # What is left of `double` given x is 0.3 of 2; x is missing in a fifth of the rows, where little is known.
@@ -54,12 +54,12 @@ def test_several_networks_are_averaged(learned):
     assert not np.allclose(alone[0], alone[1])
 
 
-def test_intervals_hold_as_many_cells_as_they_say(learned):
+def test_intervals_cover_as_many_cells_as_they_claim(learned):
     imputer, table, holed, hidden = learned
     for level in (0.5, 0.9):
         low, high = imputer.interval(holed, level)
         held = []
-        for name in ("x", "double"):  # continuous: an atom would be held more often than said
+        for name in ("x", "double"):  # continuous: an atom would be covered more often than claimed
             cells = hidden[:, list(table).index(name)]
             held.append(table[name].between(low[name], high[name])[cells].mean())
             assert (low[name] <= high[name]).all()
@@ -71,7 +71,7 @@ def test_intervals_hold_as_many_cells_as_they_say(learned):
 
 
 @pytest.mark.parametrize("level", [0.05, 0.5, 0.9, 0.99, 0.998])
-def test_one_more_draw_lies_between_central_draws_as_often_as_said(level):
+def test_one_more_draw_lies_between_central_draws_as_often_as_claimed(level):
     rng, n_cells = np.random.default_rng(0), 20_000
     n_draws = count_draws(level)
     # Uniform draws: what lies between the ends is their distance.
@@ -93,7 +93,7 @@ def test_intervals_of_the_papers_models_come_from_draws():
     assert low["sign"].equals(high["sign"])
 
 
-def test_samples_keep_what_columns_say_about_each_other(learned):
+def test_samples_keep_how_columns_depend_on_each_other(learned):
     """Drawn one after the other, a row's missing cells go together, as the columns do; drawn each alone they do not."""
     imputer, _, holed, _ = learned
     both = holed.copy()
@@ -122,7 +122,7 @@ def test_a_prediction_is_the_average_over_draws_of_the_latent() -> None:
 
 @pytest.mark.more
 @pytest.mark.parametrize("model", ["vae", "mixture", "factorization"])
-def test_what_a_row_gets_is_its_own_whatever_the_number_of_draws(model: str) -> None:
+def test_a_row_does_not_depend_on_the_others_whatever_the_number_of_draws(model: str) -> None:
     table = holed_table(90)
     imputer = make_imputer(model, epochs=3, n_draws=3, random_state=0).fit(table)
     full = imputer.transform(table)

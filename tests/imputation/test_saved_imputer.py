@@ -50,7 +50,7 @@ def test_a_saved_file_holds_arrays_and_a_text_only(fitted, tmp_path):
         pickle.loads((tmp_path / "imputer.safetensors").read_bytes())
 
 
-def test_what_is_no_saved_imputer_is_a_clear_error(tmp_path):
+def test_a_file_that_is_no_saved_imputer_is_a_clear_error(tmp_path):
     quick().fit(numbers_table()).save(tmp_path)
     whole = (tmp_path / "imputer.safetensors").read_bytes()
     LipschitzScaler().fit(numbers_table()).save(tmp_path / "scaler.json")
@@ -93,7 +93,7 @@ def test_a_damaged_file_is_a_clear_error(tmp_path):
         Imputer.load(tmp_path / "broken")
 
 
-def test_an_own_likelihood_is_needed_again(pareto, tmp_path):
+def test_a_likelihood_of_ones_own_must_be_given_again(pareto, tmp_path):
     table = numbers_table().assign(b=lambda t: 1.0 + t["b"] ** 2)
     imputer = quick(likelihoods={"b": pareto}).fit(table)
     full = imputer.transform(table)

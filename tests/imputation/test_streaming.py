@@ -125,7 +125,7 @@ def test_it_learns_from_files_as_it_does_from_a_table_in_memory(learned):
     assert np.mean([*streamed.values()]) < 1.1 * np.mean([*in_memory.values()])
 
 
-def test_what_is_told_of_the_training_is_by_epoch_and_of_all_rows(learned):
+def test_the_history_is_by_epoch_and_of_all_rows(learned):
     history, columns = learned.history_, TABLE.columns[:-1]
     assert len(history["elbo"]) == 12
     assert history["elbo"][-1] > history["elbo"][0]
@@ -149,11 +149,11 @@ def plain_files(plain, tmp_path_factory) -> str:
 
 
 @pytest.mark.more
-def test_the_seed_gives_the_bytes(learned, files):
+def test_the_same_seed_gives_the_same_bytes(learned, files):
     again = make_imputer(epochs=12, **SMALL).fit(files)
     assert again.transform(GAPPY[:999]).equals(learned.transform(GAPPY[:999]))
     assert again.history_["elbo"].tolist() == learned.history_["elbo"].tolist()
-    parts = [together(replace(make_feed(files), seed=seed), 1) for seed in (0, 0, 1)]
+    parts = [together(replace(make_stream(files), seed=seed), 1) for seed in (0, 0, 1)]
     assert np.array_equal(parts[0].targets, parts[1].targets)
     assert not np.array_equal(parts[0].targets, parts[2].targets)
 
@@ -180,7 +180,7 @@ def test_models_with_variables_of_rows_need_them_in_memory(files, model):
 
 @pytest.mark.more
 def test_an_interrupt_keeps_what_was_learned(plain_files, plain, monkeypatch):
-    """Whoever waits for the next pool hears of it there."""
+    """The interrupt may come while training waits for the next pool."""
     whole, read = Parquet.shuffled, []
 
     def shuffled(self, names, rng):
@@ -196,7 +196,7 @@ def test_an_interrupt_keeps_what_was_learned(plain_files, plain, monkeypatch):
     assert not imputer.transform(plain)["y"].has_nulls()
 
 
-def test_a_file_that_goes_while_it_is_read_is_named(plain, tmp_path, monkeypatch):
+def test_a_file_that_disappears_while_it_is_read_is_named(plain, tmp_path, monkeypatch):
     write_files(plain, tmp_path)
     monkeypatch.setattr(
         "evenly.imputation.streaming.draw_sample", lambda *args: (_remove(tmp_path), draw_sample(*args))[1]
@@ -218,7 +218,7 @@ def test_progress_is_shown(plain_files, capsys):
 # --- rows -----------------------------------------------------------------------------------------------------
 
 
-def make_feed(files: str, batch_size: int = 128, method: str = "std-none") -> BatchStream:
+def make_stream(files: str, batch_size: int = 128, method: str = "std-none") -> BatchStream:
     source = open_parquet(files)
     kinds = SMALL["kinds"] if "note" in source.names else None
     columns = LipschitzScaler(method, kinds=kinds, random_state=0).fit(source.scan()).columns_
@@ -227,8 +227,8 @@ def make_feed(files: str, batch_size: int = 128, method: str = "std-none") -> Ba
     return BatchStream(source, Ensemble(VAE(2, 8), specs, source.n_rows), sample.rows, batch_size, 0, 7)
 
 
-def fitted_columns(feed: BatchStream):
-    return [one.fitted for one in feed.ensemble.specs]
+def fitted_columns(batches: BatchStream):
+    return [one.fitted for one in batches.ensemble.specs]
 
 
 def in_order(data) -> np.ndarray:
@@ -236,20 +236,20 @@ def in_order(data) -> np.ndarray:
     return rows[np.lexsort(rows.T)]
 
 
-def together(feed: BatchStream, n_parts: int, held=None, skip: int = 0):
-    with feed(0, held) as stream:
+def together(batches: BatchStream, n_parts: int, held=None, skip: int = 0):
+    with batches(0, held) as stream:
         parts = list(islice(stream.parts, skip, skip + n_parts))
-    assert {len(part.mask) for part in parts} == {feed.batch_size * feed.n_steps}
+    assert {len(part.mask) for part in parts} == {batches.batch_size * batches.n_steps}
     return streaming._join(parts)
 
 
 @pytest.mark.parametrize("method", ["std-none", "lip-gamma"])
 def test_an_epoch_is_every_row_once_and_the_last_part_is_filled_up(files, method):
-    feed = make_feed(files, method=method)
-    values = streaming.encode_piece(fitted_columns(feed), GAPPY.drop("note"))
-    expected = feed.ensemble.encode(values).data(seed=7, keys=np.arange(N))
+    batches = make_stream(files, method=method)
+    values = streaming.encode_piece(fitted_columns(batches), GAPPY.drop("note"))
+    expected = batches.ensemble.encode(values).data(seed=7, keys=np.arange(N))
     n_parts = -(-N // 512)
-    first, second = (together(feed, n_parts, skip=skip) for skip in (0, n_parts))
+    first, second = (together(batches, n_parts, skip=skip) for skip in (0, n_parts))
     for epoch in (first, second):
         np.testing.assert_array_equal(in_order(epoch.rows(slice(0, N))), in_order(expected))
         np.testing.assert_array_equal(epoch.rows(slice(N, None)).targets, epoch.targets[: n_parts * 512 - N])
@@ -270,12 +270,12 @@ def test_row_groups_come_in_random_order_and_take_turns(files):
 
 
 def test_held_out_cells_are_not_shown(files):
-    feed = make_feed(files)
-    held = np.random.default_rng(1).random((len(feed.sampled), feed.ensemble.layout.n_columns)) < 0.3
+    batches = make_stream(files)
+    held = np.random.default_rng(1).random((len(batches.sampled), batches.ensemble.layout.n_columns)) < 0.3
     n_parts = -(-N // 512)
-    shown, all_of_it = (together(feed, n_parts, one).mask[:N, : held.shape[1]].sum(0) for one in (held, None))
-    values = streaming.encode_piece(fitted_columns(feed), GAPPY.drop("note"))
-    seen = ~np.isnan(np.column_stack([one for one in values if one is not None]))[feed.sampled]
+    shown, all_of_it = (together(batches, n_parts, one).mask[:N, : held.shape[1]].sum(0) for one in (held, None))
+    values = streaming.encode_piece(fitted_columns(batches), GAPPY.drop("note"))
+    seen = ~np.isnan(np.column_stack([one for one in values if one is not None]))[batches.sampled]
     np.testing.assert_array_equal(all_of_it - shown, (seen & held).sum(0))
 
 
@@ -288,9 +288,9 @@ def test_no_more_than_two_pools_are_in_memory(files, monkeypatch):
             yield piece
 
     monkeypatch.setattr(Parquet, "_pieces_of", counted)
-    feed = make_feed(files, batch_size=32)
-    read[0], size = 0, 32 * feed.n_steps
-    with feed(0, None) as stream:
+    batches = make_stream(files, batch_size=32)
+    read[0], size = 0, 32 * batches.n_steps
+    with batches(0, None) as stream:
         for number, part in enumerate(islice(stream.parts, 3 * stream.n_parts)):
             assert len(part.mask) == size
             # A pool holds what is left of the last one, and the piece that made it full.
@@ -298,7 +298,7 @@ def test_no_more_than_two_pools_are_in_memory(files, monkeypatch):
     assert read[0] > 2 * N
 
 
-def test_what_is_made_ahead_ends_with_whoever_reads_it():
+def test_the_thread_that_reads_ahead_ends_with_its_reader():
     made = []
 
     def items():
@@ -380,7 +380,7 @@ def test_files_are_filled_as_the_table_in_memory_is(learned, files, tmp_path):
     assert sorted(one.name for one in tmp_path.iterdir()) == ["full.parquet", "saved"]
 
 
-def test_what_fails_in_the_middle_leaves_the_old_file(learned, tmp_path):
+def test_a_failure_in_the_middle_leaves_the_old_file(learned, tmp_path):
     odd = GAPPY.with_columns(pl.when(pl.int_range(N) == N - 1).then(np.inf).otherwise("real").alias("real"))
     source = write_files(odd, tmp_path)
     out = tmp_path / "out" / "full.parquet"
@@ -403,7 +403,7 @@ def test_columns_are_found_by_name_and_others_left_out(learned, tmp_path):
 
 
 @pytest.mark.parametrize("out", ["-", "full.csv.zst", "full.xlsx"])
-def test_what_cannot_be_written_part_by_part_is_refused(learned, files, out, tmp_path, monkeypatch):
+def test_formats_that_cannot_be_written_part_by_part_are_refused(learned, files, out, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(TableError, match=r"expected (a file|one of csv)"):
         learned.transform_file(files, out)
@@ -437,7 +437,7 @@ def test_files_of_other_columns_are_named(second, message, tmp_path):
         Imputer().fit(tmp_path)
 
 
-def test_what_is_no_table_is_a_clear_error(tmp_path):
+def test_anything_but_a_table_is_a_clear_error(tmp_path):
     for path, message in (
         (tmp_path, "the folder .*, which has no file"),
         (tmp_path / "*.parquet", r"the pattern .*\*\.parquet', which matches no file"),
@@ -487,8 +487,8 @@ def evenly(monkeypatch, capsys):
         monkeypatch.setattr(sys, "argv", ["evenly", *map(str, arguments)])
         with pytest.raises(SystemExit) as ended:
             main()
-        told = capsys.readouterr()
-        return int(ended.value.code or 0), told.out, told.err
+        printed = capsys.readouterr()
+        return int(ended.value.code or 0), printed.out, printed.err
 
     return run
 
@@ -523,7 +523,7 @@ def test_the_command_fills_files_and_a_saved_imputer_does_the_same(evenly, plain
         (("-o", "full.csv", "--model", "mixture", "--share", 0), "choose 'masked' or 'vae'"),
     ],
 )
-def test_what_the_command_cannot_do_with_files_is_one_line(
+def test_options_that_files_do_not_allow_are_refused_in_one_line(
     evenly, plain_files, options, message, tmp_path, monkeypatch
 ):
     monkeypatch.chdir(tmp_path)

@@ -49,9 +49,9 @@ def test_a_setting_given_to_the_imputer_warns_once_and_means_the_same(name):
     for make in (lambda: Imputer(**{name: value}), lambda: Imputer().set_params(**{name: value})):
         with pytest.warns(
             FutureWarning, match=rf"Imputer\({name}=\.\.\.\) .* use Imputer\(training=evenly\.Training\("
-        ) as told:
+        ) as caught:
             imputer = make()
-        assert [(one.category, one.filename) for one in told] == [(FutureWarning, __file__)]
+        assert [(one.category, one.filename) for one in caught] == [(FutureWarning, __file__)]
         assert imputer.training.get_params() == expected.get_params()
         assert imputer.check_settings() is None
 
@@ -144,6 +144,6 @@ def test_a_size_that_no_model_has_is_an_error():
         Imputer(training=Training(sizes={"width": 3})).fit(numbers_table())
 
 
-def test_a_strange_number_of_draws_is_an_error() -> None:
+def test_a_negative_number_of_draws_is_an_error() -> None:
     with pytest.raises(TableError, match=r"n_draws = -1.*whole number from 0"):
         make_imputer(n_draws=-1).fit(holed_table())

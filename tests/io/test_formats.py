@@ -270,7 +270,7 @@ def test_a_first_line_of_numbers_is_mentioned(tmp_path):
         read("5.1,3.5\n4.9,3.0\n", tmp_path)
 
 
-def test_a_type_is_settled_by_the_whole_column(tmp_path):
+def test_a_type_is_decided_by_the_whole_column(tmp_path):
     rows = ["1,1,1,0"] * 5000
     table = read("\n".join(["a,b,c,d", *rows, "x,2.5,,007"]), tmp_path)
     assert table.dtypes == [pl.String, pl.Float64, pl.Int64, pl.String]

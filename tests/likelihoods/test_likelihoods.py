@@ -637,7 +637,7 @@ def test_an_offset_of_1e9_does_not_eat_the_spread(name: str) -> None:
     if name in ("normal", "log-normal"):
         second = math.sqrt(second)
     got = likelihood.to_usual(likelihood.fit_terms(_means(likelihood, x, pivot), pivot))
-    assert exact_mean == pivot.unit  # so both speak of x / unit
+    assert exact_mean == pivot.unit  # so both are of x / unit
     np.testing.assert_allclose(got, [first, second], rtol=32.0 * EPS)
 
 
@@ -1315,7 +1315,7 @@ def test_likelihoods_are_found_by_name() -> None:
     assert set(LIKELIHOODS) | {"categorical", "unit-normal"} == set(FAMILIES)
 
 
-def test_a_wrong_name_is_answered_with_the_right_ones() -> None:
+def test_an_unknown_name_is_refused_with_the_known_ones() -> None:
     with pytest.raises(TableError, match=r"got the likelihood 'gama', but expected one of normal, .*categorical"):
         get_likelihood("gama")
 

@@ -37,7 +37,7 @@ def test_a_column_that_decides_about_the_others_stays_whole():
     assert not hide_by_rank(VALUES, 0.5, RNG, driver=1)[:, 1].any()
 
 
-def test_few_cells_are_not_held_out_and_many_only_up_to_what_an_error_needs():
+def test_few_cells_are_not_held_out_and_of_many_only_as_many_as_an_error_needs():
     known = np.ones((100_000, 2), bool)
     known[FEWEST - 1 :, 1] = False
     assert count_held(known).tolist() == [MOST, 0]

@@ -191,7 +191,7 @@ def test_errors_of_numbers_do_not_depend_on_the_unit(seed, factor, offset):
 
 @settings(max_examples=examples(40), deadline=None)
 @given(seed=st.integers(0, 2**32 - 1))
-def test_what_was_not_hidden_does_not_change_the_honest_error(seed):
+def test_cells_that_were_not_hidden_do_not_change_the_honest_error(seed):
     table = draw(seed, 20)
     other = np.where(table.hidden, table.predicted, NAN)
     here, there = (column_errors(EVERY_KIND, table.truth, p, table.hidden) for p in (table.predicted, other))

@@ -1,4 +1,4 @@
-"""Compiled programs on disk: where they go, who decides it, and what happens where they cannot."""
+"""Compiled programs on disk: where they go, who decides it, and what happens if they cannot be kept."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NAMES = (
 
 @pytest.fixture
 def nothing_set(monkeypatch):
-    """JAX as it is before anybody told it where to keep what it compiles."""
+    """JAX before anybody has set where it keeps what it compiles."""
     before = {name: getattr(jax.config, name) for name in NAMES}
     jax.config.update("jax_compilation_cache_dir", None)
     monkeypatch.delenv("EVENLY_CACHE", raising=False)
@@ -62,7 +62,7 @@ def test_a_folder_of_jaxs_own_is_left_alone(nothing_set, tmp_path):
     assert jax.config.jax_compilation_cache_dir == str(tmp_path)
 
 
-def test_a_folder_that_cannot_be_written_is_done_without(nothing_set, tmp_path, monkeypatch):
+def test_without_a_folder_that_can_be_written_nothing_is_kept(nothing_set, tmp_path, monkeypatch):
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("EVENLY_CACHE", str(tmp_path / "file"))
     assert keep_compiled() is None
@@ -105,8 +105,8 @@ def test_several_processes_may_share_it(tmp_path):
             text=True,
         )
 
-    said = [one.communicate() for one in [start() for _ in range(3)]]
-    said.append(start().communicate())
-    assert [err for _, err in said] == [""] * 4
-    assert len({out.split()[1] for out, _ in said}) == 1
-    assert int(said[-1][0].split()[0]) >= 1
+    outputs = [one.communicate() for one in [start() for _ in range(3)]]
+    outputs.append(start().communicate())
+    assert [err for _, err in outputs] == [""] * 4
+    assert len({out.split()[1] for out, _ in outputs}) == 1
+    assert int(outputs[-1][0].split()[0]) >= 1

@@ -1,4 +1,4 @@
-"""Training ends early where validation cells say so, and the learning rate falls from the best point."""
+"""Training ends early when its score no longer rises, and the learning rate falls from the best point."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from evenly.models.masked import Masked
 
 
 def test_a_training_that_ends_early_lets_the_learning_rate_fall_from_its_best_point():
-    """The score likes the parameters after 8 of 40 epochs best, and later ones less and less."""
+    """The score is highest after 8 of 40 epochs, and falls from there."""
     data, model = two_columns(), Masked(16)
     asked = []
 

@@ -34,7 +34,7 @@ def test_a_fifth_of_the_units_is_dropped_and_the_others_make_up_for_it():
 
 
 def test_hidden_cells_cannot_be_seen():
-    """What a network says about a row does not change with a cell that it is not shown."""
+    """The predictions of a row do not change with a cell that the network is not shown."""
     model, data = Masked(8), two_columns(20)
     start = model.init(np.random.default_rng(0), LAYOUT, data)
     shared = {**start.shared, **start.fixed}
@@ -63,7 +63,7 @@ def test_a_cell_is_never_predicted_from_itself_in_training():
         assert (other[:, 1 - column] != found[:, 1 - column]).any()
 
 
-def test_it_starts_from_what_each_column_is_alone():
+def test_it_starts_from_each_columns_own_fit():
     model, data = Masked(8), two_columns()
     start = model.init(np.random.default_rng(0), LAYOUT, data)
     shared = {**start.shared, **start.fixed}
@@ -122,7 +122,7 @@ def test_weight_decay_touches_weights_only():
     np.testing.assert_array_equal(after.shared["last"]["bias"], state.shared["last"]["bias"])
 
 
-def test_weights_weigh_the_columns_gradients():
+def test_weights_multiply_the_gradients_of_columns():
     data, model = two_columns(64), MODELS["vae"](2, 8)
     state = bbvi.start(model, LAYOUT, data, 0, 1e-3)
 

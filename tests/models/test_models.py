@@ -333,7 +333,7 @@ def test_the_second_parameter_makes_its_statistic_right(family, mean):
 
 
 @pytest.mark.more
-def test_a_factorization_tells_all_classes_apart_by_row():
+def test_a_factorization_distinguishes_all_classes_by_row():
     """Three classes that another column gives away; with the first class alone two of them would be as one."""
     rng = np.random.default_rng(0)
     group = rng.integers(0, 3, 300)
@@ -434,7 +434,7 @@ def test_steps_name_every_row_once_and_none_beyond_the_last(n_rows, n_padded):
     assert (order != batches.order(np.array([0, 1], np.uint32), 1)[: batches.n_steps]).any()
 
 
-def test_a_loss_that_is_not_finite_goes_back_halves_the_rate_and_names_the_columns():
+def test_training_goes_back_from_a_loss_that_is_not_finite_halves_the_rate_and_names_the_columns():
     model, data = VAE(2, 8), few_data(50)
     state = start(model, FEW, data, 0, 1e30)
     with pytest.warns(EvenlyWarning, match=r"the loss stopped being finite .*columns \['a'.*halved the learning rate"):
@@ -444,7 +444,7 @@ def test_a_loss_that_is_not_finite_goes_back_halves_the_rate_and_names_the_colum
     assert float(after.learning_rate) < 1e30
 
 
-def test_a_loss_that_never_gets_finite_ends_the_training_and_says_so():
+def test_a_loss_that_is_never_finite_ends_the_training_with_a_warning():
     model, data = VAE(2, 8), few_data(50)
     state = start(model, FEW, data, 0, 1e30)
     with pytest.warns(EvenlyWarning, match=r"training ended after \d+ of 5 epochs: lower the learning rate"):
@@ -505,7 +505,7 @@ def test_column_gradients_are_those_of_the_columns(double):
 
 
 @pytest.mark.more
-def test_a_training_is_watched_at_evenly_spaced_points_and_is_the_same_unwatched():
+def test_gradients_are_traced_at_evenly_spaced_points_and_the_training_stays_the_same():
     model, data = VAE(2, 8), few_data()
     plain, history, nothing = fit_model(model, FEW, data, 3, Plan(1e-3, 7))
     shared, again, trace = fit_model(model, FEW, data, 3, Plan(1e-3, 7, trace_points=3))

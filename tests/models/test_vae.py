@@ -1,4 +1,4 @@
-"""The VAE trained by hiding cells: it learns what columns say of each other, and sees no cell that is held out."""
+"""The VAE trained by hiding cells: it learns how columns depend on each other, and sees no validation cell."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_the_vae_learns_from_hidden_cells_too():
 
 
 @pytest.mark.more
-def test_columns_that_say_a_little_of_each_other_are_learned() -> None:
+def test_columns_that_depend_a_little_on_each_other_are_learned() -> None:
     """At least half of what a straight line through all other columns would gain over the mean is gained."""
     rng = np.random.default_rng(0)
     covariance = np.full((6, 6), 0.3) + 0.7 * np.eye(6)
@@ -39,7 +39,7 @@ def test_columns_that_say_a_little_of_each_other_are_learned() -> None:
 
 
 @pytest.mark.more
-def test_held_out_cells_are_not_shown_when_they_are_judged() -> None:
+def test_validation_cells_are_not_shown_when_they_are_scored() -> None:
     imputer = make_imputer(epochs=2, **MASKED_VAE).fit(holed_table())
     ensemble, rng = imputer.ensemble_, np.random.default_rng(0)
     layout = ensemble.layout

@@ -604,8 +604,8 @@ def test_the_plan_is_printed_and_nothing_runs(cheap):
     printed = command("run", "--quick", "--model", "mixture", "--masks", "1-2", "--plan", "--out", cheap.out).stdout
     # 31 s each, by the one that is there.
     times = "some 7 min by the quickest recorded times, 7 min by the median ones"
-    said = f"14 runs take {times}, one after the other. 1 of them are finished; the other 13 take {times}."
-    assert said in " ".join(printed.split())
+    expected = f"14 runs take {times}, one after the other. 1 of them are finished; the other 13 take {times}."
+    assert expected in " ".join(printed.split())
     both = command("run", "--quick", "--model", "mixture", "--model", "vae", "--plan", "--out", cheap.out).stdout
     assert "4 min by the median ones, and 7 of them an unknown time, one after the other." in " ".join(both.split())
     none = command("run", "--quick", "--model", "vae", "--plan", "--out", cheap.out).stdout

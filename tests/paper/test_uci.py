@@ -203,7 +203,7 @@ def random_tables(draw: Any) -> tuple[Any, dict[str, str]]:
     for j, kind in enumerate(kinds):
         cells = _cells(kind, rng, n)
         cells[rng.random(n) < missing] = np.nan
-        cells[0] = 0.0 if kind != "positive" else 1.0  # a column of missing cells only has no kind to speak of
+        cells[0] = 0.0 if kind != "positive" else 1.0  # a column of missing cells only has no kind
         table[f"{kind} {j}"] = cells
     return pd.DataFrame(table), {f"{kind} {j}": kind for j, kind in enumerate(kinds)}
 

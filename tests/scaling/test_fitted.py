@@ -1,4 +1,4 @@
-"""What a fitted scaler keeps of each column: nothing of the user's is changed, and files of before still load."""
+"""What a fitted scaler keeps of each column: it changes nothing of the user's, and files of earlier versions load."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_a_file_of_an_earlier_version_loads_and_is_saved_as_it_was(tmp_path):
 
 @pytest.mark.parametrize("n_rows", [40, 100_000], ids=["one thread", "several threads"])
 @pytest.mark.parametrize("kind", ["binary", "categorical"])
-def test_a_given_schema_stays_as_it_is_though_classes_come(kind, n_rows):
+def test_a_given_schema_stays_as_it_is_when_new_classes_appear(kind, n_rows):
     """A class that the schema does not know is one of the fitted column, not of the user's."""
     schema = Schema(columns=[Column(name=name, kind=kind, classes=["a", "b"]) for name in ("c", "d")])
     before = schema.model_copy(deep=True)

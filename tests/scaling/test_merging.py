@@ -1,4 +1,4 @@
-"""Scalers fitted on parts of a table add up to the scaler of the whole: exactly, in any order, or with a clear no."""
+"""Scalers fitted on parts of a table add up to the scaler of the whole: exactly, in any order, or refused."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def test_markers_of_either_part_mean_missing_in_the_sum(cells):
     assert both.transform(second)["x"].notna().all()
 
 
-def test_parts_that_cannot_be_merged_say_so():
+def test_parts_that_cannot_be_merged_are_a_clear_error():
     def part(values, **settings):
         return fit(pd.DataFrame({"x": values}), **settings)
 

@@ -124,7 +124,7 @@ def test_every_column_gets_the_target(method, bound):
     assert scaler.target_ == pytest.approx(1.0 / (len(by_column) * 1e-3))
 
 
-def test_the_scaled_data_have_the_smoothness_that_the_summary_tells():
+def test_the_scaled_data_have_the_smoothness_of_the_summary():
     """Fit each likelihood anew to the transformed data: an independent way to the same number."""
     table = mixed_table()
     scaler = LipschitzScaler("lip-none").fit(table)
@@ -286,7 +286,7 @@ def test_set_output_converts():
     assert list(out.index[:2]) == [7, 8]
 
 
-def test_columns_may_come_in_another_order_and_extra_ones_are_said():
+def test_columns_may_come_in_another_order_and_extra_ones_are_named():
     table = mixed_table()
     scaler = LipschitzScaler(random_state=0).fit(table)
     expected = scaler.transform(table)
@@ -324,7 +324,7 @@ def test_values_outside_the_support_at_transform_are_errors(column, value, messa
         scaler.transform(new)
 
 
-def test_passed_through_columns_come_back_untouched_and_are_said():
+def test_passed_through_columns_come_back_untouched_and_are_named():
     table = mixed_table(60).assign(id=np.arange(60), when=pd.date_range("2024", periods=60))
     with pytest.warns(EvenlyWarning, match=r"passed_through: 'id' \(identifier.*'when' \(dates or times\)"):
         scaler = LipschitzScaler(random_state=0).fit(table)
@@ -482,7 +482,7 @@ def test_an_ignored_column_keeps_its_name_beside_a_class_feature_of_that_name():
     pd.testing.assert_series_equal(scaled["a=b"], table["a=b"])
 
 
-def test_own_likelihoods_must_be_told_apart():
+def test_own_likelihoods_must_have_different_names():
     own = weibull()
     table = pd.DataFrame({"x": np.linspace(0.5, 3.0, 50), "y": np.linspace(0.5, 2.0, 50)})
     own.name = "gamma"

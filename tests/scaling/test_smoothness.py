@@ -209,7 +209,7 @@ def test_standardizing_a_large_sample_gives_the_closed_forms(
     parts = reference.rvs(size=(50, 20_000), random_state=np.random.default_rng(11))
     parts = parts / parts.std(axis=1, keepdims=True)
     found = np.array([smoothness_by_parameter(family, family.fit(family.statistics(x).mean(axis=0))) for x in parts])
-    # The parts are independent, so their spread tells the standard error of their mean; 5 of them leave one
+    # The parts are independent, so their spread gives the standard error of their mean; 5 of them leave one
     # chance in a million. The bias of a part, of the order of 1/20,000, is far below.
     error = found.std(axis=0, ddof=1) / math.sqrt(len(found))
     assert (np.abs(found.mean(axis=0) - rows(*usual)) < 5.0 * error + 1e-12).all()
@@ -349,7 +349,7 @@ def test_log_smoothness_stays_a_number_where_smoothness_does_not() -> None:
 
 
 def _std(family: Likelihood, natural: np.ndarray) -> float:
-    """Return the spread that tells the two roots of an inverse Gaussian apart; the others have one."""
+    """Return the spread that decides between the two roots of an inverse Gaussian; the others have one."""
     if family is INVERSE_GAUSSIAN:
         mean, shape = np.asarray(family.to_usual(natural))
         return math.sqrt(mean**3 / shape)
@@ -381,7 +381,7 @@ def test_scaling_twice_changes_nothing(case: Fitted, log_target: float) -> None:
 
 
 def _close(family: Likelihood, natural: np.ndarray, scale: float, expected: Any, target: float) -> bool:
-    """Whether two scales are the same to what the smoothness tells of them.
+    """Whether two scales are the same as far as the smoothness determines them.
 
     Its slope in log scale turns a rounding of the smoothness into one of the scale: near a floor and at a
     minimum the slope is small, and the scale loosely determined.
@@ -402,10 +402,10 @@ def _close(family: Likelihood, natural: np.ndarray, scale: float, expected: Any,
 def balls(draw: Any) -> Ball:
     """A likelihood, parameters, and a radius that keeps the ball inside the domain."""
     family, natural = draw(fitted())
-    return family, natural, draw(st.floats(1e-3, 0.9)) * min(room(family, natural), 2.0)
+    return family, natural, draw(st.floats(1e-3, 0.9)) * min(distance_to_edge(family, natural), 2.0)
 
 
-def room(family: Likelihood, natural: np.ndarray) -> float:
+def distance_to_edge(family: Likelihood, natural: np.ndarray) -> float:
     """Return the distance to the edge of the domain."""
     low, high = np.transpose(family.natural_bounds)
     return float(np.minimum(natural - low, high - natural).min())
@@ -444,7 +444,7 @@ def pairs(natural: np.ndarray, radius: float, seed: int) -> tuple[np.ndarray, np
 
 
 def rounding(gradient: np.ndarray) -> np.ndarray:
-    """What differences of gradients cannot tell: a few roundings of each."""
+    """The error of differences of gradients: a few roundings of each."""
     return 16.0 * EPS * (1.0 + np.abs(gradient))
 
 
@@ -478,7 +478,7 @@ def test_constants_of_likelihoods_that_share_their_parameters_add_up(
     two: tuple[Likelihood, Likelihood], data: Any, seed: int
 ) -> None:
     natural = natural_of(two[0], *(data.draw(one) for one in USUAL[two[0].name]))
-    radius = data.draw(st.floats(1e-3, 0.9)) * min(room(two[0], natural), 2.0)
+    radius = data.draw(st.floats(1e-3, 0.9)) * min(distance_to_edge(two[0], natural), 2.0)
     total = sum(ball_smoothness(family, natural, radius) for family in two)
     a, b, apart = pairs(natural, radius, seed)
     at = sum(gradients(family, a) for family in two)
@@ -530,7 +530,7 @@ def test_ball_smoothness_goes_to_the_estimator_as_the_radius_goes_to_zero(
     limit = smoothness_at(family, natural)
     assert ball_smoothness(family, natural, 0.0) == limit
     for part in (1e-2, 1e-4, 1e-6):
-        excess = ball_smoothness(family, natural, part * min(room(family, natural), 1.0)) / limit - 1.0
+        excess = ball_smoothness(family, natural, part * min(distance_to_edge(family, natural), 1.0)) / limit - 1.0
         # Curvatures grow at most like the distance to the edge to the power of -3, or like exp.
         assert -1e-12 <= excess <= 10.0 * part
 
@@ -548,7 +548,7 @@ def test_ball_smoothness_grows_with_the_radius(ball: Ball, part: float) -> None:
 @given(fitted(only_scalable=True), st.floats(1.0, 10.0))
 def test_ball_smoothness_is_infinite_where_the_ball_reaches_the_edge_of_the_domain(case: Fitted, times: float) -> None:
     family, natural = case
-    edge = room(family, natural) * times
+    edge = distance_to_edge(family, natural) * times
     # (value - radius) may round to inside the edge when the radius is that distance itself.
     assert ball_smoothness(family, natural, edge * (1.0 + 1e-12)) == math.inf
 

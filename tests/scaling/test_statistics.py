@@ -315,7 +315,7 @@ each_engine = pytest.mark.parametrize(
     [_pandas, _pandas_nullable, _polars, _polars_lazy, _pyarrow],
     ids=["pandas", "pandas nullable", "polars", "polars lazy", "pyarrow"],
 )
-SETTLED: dict[str, dict[str, float]] = {"as it is": {}, "shifted": {"shift": 0.75}, "clipped": {"clip": 0.9}}
+PREPARED: dict[str, dict[str, float]] = {"as it is": {}, "shifted": {"shift": 0.75}, "clipped": {"clip": 0.9}}
 
 
 def assert_same(one: ColumnStatistics, two: ColumnStatistics, rel: float = 1e-12) -> None:
@@ -333,13 +333,13 @@ def test_engines_agree_with_numpy_on_every_likelihood(build: Callable[..., Any])
     data: dict[str, list[Any]] = {}
     requests, expected = [], []
     for name in SCALABLE:
-        for settled, how in SETTLED.items():
+        for prepared, how in PREPARED.items():
             family = family_of(name)
             x = draw(name, rng, 300)
             x[rng.random(300) < 0.1] = np.nan
             # Half of the missing cells are nulls, half NaN: both are no cells.
             nulls = np.isnan(x) & (rng.random(300) < 0.5)
-            label = f"{name} {settled}"
+            label = f"{name} {prepared}"
             data[label] = [None if null else float(v) for v, null in zip(x, nulls, strict=True)]
             kind = "real" if name == "normal" else "positive"
             column = Column(name=label, kind=kind, likelihood=name, **how)
