@@ -134,6 +134,7 @@ def test_a_scaler_passes_its_data_through(orders: Likelihood, method: str) -> No
     np.testing.assert_array_equal(scaler.transform(TABLE)["items"], TABLE["items"])
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("model", ["vae", "mixture"])
 def test_missing_counts_are_imputed(orders: Likelihood, model: str) -> None:
     imputer = Imputer(model, "lip-none", likelihoods={"items": orders}, training=Training(epochs=80), random_state=0)

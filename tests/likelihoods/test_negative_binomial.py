@@ -61,6 +61,7 @@ def test_parts_of_a_table_merge(parts: int) -> None:
     np.testing.assert_allclose(merged.natural_["visits"], whole.natural_["visits"], rtol=1e-12)
 
 
+@pytest.mark.more
 @pytest.mark.parametrize(("model", "method"), [("vae", "lip-none"), ("mixture", "lip-gamma"), ("masked", "lip-none")])
 def test_missing_counts_are_imputed(model: str, method: str) -> None:
     pytest.importorskip("jax")

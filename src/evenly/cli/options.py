@@ -48,7 +48,7 @@ To = Annotated[
         "--to", metavar="FORMAT", help="The format to write, if the name does not say it.", show_default=False
     ),
 ]
-Model = Annotated[str, typer.Option(help="masked (auto), vae, mixture or factorization.")]
+Model = Annotated[str, typer.Option(help="masked (auto), vae, mixture, factorization or marginal.")]
 Method = Annotated[str, typer.Option(help="How columns are scaled; auto goes by the model.")]
 Seed = Annotated[int, typer.Option("--seed", min=0, max=2**31 - 2, help="The same seed gives the same bytes.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print warnings and errors only.")]

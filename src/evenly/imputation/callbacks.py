@@ -75,12 +75,12 @@ class GradientTrace(Callback):
     Examples
     --------
     >>> from evenly import Imputer, Training
-    >>> trace = GradientTrace(2)
+    >>> trace = GradientTrace(0)  # before the first epoch alone
     >>> table = np.random.default_rng(0).normal(size=(40, 2))
-    >>> training = Training(epochs=4, sizes={"latent_size": 1, "hidden_size": 8})
-    >>> _ = Imputer("vae", training=training, callbacks=[trace], random_state=0).fit(table)
+    >>> training = Training(epochs=1, sizes={"n_clusters": 2})
+    >>> _ = Imputer("mixture", training=training, callbacks=[trace], random_state=0).fit(table)
     >>> trace.epochs.tolist(), trace.gradients.shape
-    ([0, 2, 4], (3, 2))
+    ([0], (1, 2))
     """
 
     trace_points: int | None = 10
