@@ -397,7 +397,7 @@ def test_balance_leaves_out_runs_that_were_stopped_and_needs_three_points():
 
 @pytest.mark.more
 def test_draw_all_writes_every_figure_the_same_bytes_again(tmp_path, monkeypatch):
-    monkeypatch.setattr(figures, "DPI", 40)  # smaller, so sooner
+    monkeypatch.setattr("evenly.paper.figures.style.DPI", 40)  # smaller, so sooner
     records = [record(method, dataset="letter") for method in ("std-none", "lip-gamma")] + [failed()]
     written = figures.draw_figures(records, tmp_path)
     assert sorted(path.name for path in (tmp_path).iterdir()) == sorted(path.name for path in written)
