@@ -1,4 +1,4 @@
-"""Do the same tables, settings and seeds still give the same results? Ten small cases, written down and compared.
+"""Do the same tables, settings and seeds still give the same results? Twelve small cases, written down and compared.
 
     python benchmarks/same_results.py --out before.json          # on one commit
     python benchmarks/same_results.py --compare before.json      # on another

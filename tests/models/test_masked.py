@@ -33,7 +33,7 @@ def test_a_fifth_of_the_units_is_dropped_and_the_others_make_up_for_it():
     assert len(np.unique(kept)) == 2
 
 
-def test_hidden_cells_cannot_be_seen():
+def test_held_out_cells_cannot_be_seen():
     """The predictions of a row do not change with a cell that the network is not shown."""
     model, data = Masked(8), two_columns(20)
     start = model.init(np.random.default_rng(0), LAYOUT, data)

@@ -13,7 +13,7 @@ from evenly.metrics.errors import (
     mean_or_mode,
     ratio_to_baseline,
 )
-from evenly.metrics.hidden_cells import (
+from evenly.metrics.held_out_cells import (
     count_held,
     hide_by_rank,
     hide_keeping_two,

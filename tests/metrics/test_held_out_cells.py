@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from evenly.metrics import count_held, hide_by_rank, hide_keeping_two, hide_share, hold_out
-from evenly.metrics.hidden_cells import FEWEST, MOST, draw_by_rank, rank
+from evenly.metrics.held_out_cells import FEWEST, MOST, draw_by_rank, rank
 
 RNG = np.random.default_rng(7)
 VALUES = np.where(RNG.random((300, 3)) < 0.3, np.nan, RNG.normal(size=(300, 3)))
@@ -49,7 +49,7 @@ def test_few_cells_are_not_held_out_and_of_many_only_as_many_as_an_error_needs()
     [RNG.normal(size=50), np.repeat([0.0, 1.0], [49, 1]), np.array([1.0, 2.0]), np.array([1.0, 1.0, 2.0])],
     ids=["numbers", "one of another class", "two cells", "three cells"],
 )
-def test_hidden_cells_are_observed_ones_and_leave_two_values_visible(values, share):
+def test_held_out_cells_are_observed_ones_and_leave_two_values_visible(values, share):
     values = np.concatenate([values, [np.nan] * 5])
     hidden = hide_keeping_two(values, share, np.random.default_rng(0))
     observed = ~np.isnan(values)
