@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
+from operator import methodcaller
 from typing import Any
 
 import numpy as np
@@ -181,7 +182,7 @@ class Predictor:
         rows, n_rows, whole = np.flatnonzero(missing.any(1)), len(missing), [True] * len(table.columns)
         if self.ensemble.model.spec.cell_by_cell:
             levels = (0.5 - 0.5 * level, 0.5 + 0.5 * level)
-            ends: list[Choice] = [lambda one, at=at: one.quantile(at) for at in levels]  # type: ignore[misc]
+            ends: list[Choice] = [methodcaller("quantile", at) for at in levels]
             return self.choose(table, rows, n_rows, ends, whole)
         found = self.choose(table, rows, n_rows, [estimate] * 2, whole)
         numbers = {

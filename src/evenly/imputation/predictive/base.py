@@ -67,7 +67,7 @@ class Predictive(ABC):
         weights, values : arrays
             Rows x values; the weights of a row add up to its share.
         """
-        raise NotImplementedError
+        raise NotImplementedError  # a likelihood's family is not closed under it, and its columns are not calibrated
 
     @abstractmethod
     def take(self, rows: Any) -> Self:
