@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import numbers
-import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -14,18 +13,14 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from evenly._support import (
-    EvenlyWarning,
     TableError,
     check_input_names,
     output_container,
     read_tensors,
-    readable,
     saved_path,
     table_tags,
     write_tensors,
 )
-from evenly._version import __version__
-from evenly.engines import open_lazy
 from evenly.imputation.callbacks import Callback
 from evenly.imputation.columns import BinnedColumn
 from evenly.imputation.ensemble import Ensemble
@@ -33,13 +28,15 @@ from evenly.imputation.filling import OpenedTable, fill, open_for
 from evenly.imputation.fitting import fit_ensemble
 from evenly.imputation.predictive import Predictive
 from evenly.imputation.predictor import Predictor
+from evenly.imputation.saving import imputer_from_saved, imputer_to_saved
 from evenly.imputation.settings import check, resolve
 from evenly.imputation.streaming import open_source
 from evenly.imputation.training import MOVED, Training, hide_moved, with_moved
+from evenly.imputation.transforming_files import transform_parts
 from evenly.io import open_parquet, write_parts
 from evenly.likelihoods import Likelihood
-from evenly.scaling import LipschitzScaler, left_out, plain_settings
-from evenly.tables import Floats, Schema, Value, select
+from evenly.scaling import LipschitzScaler
+from evenly.tables import Floats, Schema, Value
 
 
 class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
@@ -104,6 +101,7 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
 
     A column without an observed cell stays missing, with a warning that names it:
 
+    >>> import warnings
     >>> with warnings.catch_warnings(record=True) as caught:
     ...     warnings.simplefilter("always")
     ...     full = Imputer("marginal").fit_transform([[1.0, np.nan], [2.0, np.nan], [4.0, np.nan]])
@@ -237,28 +235,7 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
         True
         """
         check_is_fitted(self, "scaler_")
-        files = open_parquet(source)
-        lazy = open_lazy(files.scan())
-        assert lazy is not None
-        labels = [one.label for one in self.scaler_.columns_]
-        columns, extra = select(lazy, labels, by_position=self.scaler_.container_ == "numpy")
-        if extra:
-            warnings.warn(left_out(extra), EvenlyWarning, stacklevel=2)
-        names = [column.name for column in columns]
-        write_parts(self._transform_batches(files.batches(names)), out, form=form)
-
-    def _transform_batches(self, frames: Iterator[Any]) -> Iterator[Any]:
-        """Fill Polars frames, split so that predictions use the same chunks of rows, and rounding, as for the whole."""
-        rest, size = None, self.ensemble_.chunk_size
-        for frame in frames:
-            whole = frame if rest is None else rest.vstack(frame)
-            opened = self._open(whole)
-            n = len(opened.rows) // size * size
-            at = int(opened.rows[n - 1]) + 1 if n else len(whole)  # without a full chunk, all rows are done
-            rest = whole[at:]
-            yield self._transform(opened.head(at))
-        if rest is not None and len(rest):
-            yield self.transform(rest)
+        write_parts(transform_parts(self, open_parquet(source)), out, form=form)
 
     def sample(self, X: Any, n: int = 5) -> list[Any]:
         """Return n complete tables, for multiple imputation; see `evenly.pool`.
@@ -355,16 +332,7 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
     def save(self, path: str | Path) -> None:
         """Write the fitted imputer to one file (`imputer.safetensors` inside it, if the path is a folder)."""
         check_is_fitted(self, "scaler_")
-        learned, tensors = self.ensemble_.to_saved()
-        training = None if self.training is None else self.training.get_params()
-        content = {
-            "evenly": __version__,
-            "saved": type(self).__name__,
-            "settings": plain_settings(self) | {"training": training, "callbacks": None},
-            "scaler": self.scaler_.to_plain(),
-            **learned,
-        }
-        write_tensors(saved_path(path, "imputer.safetensors"), content, tensors)
+        write_tensors(saved_path(path, "imputer.safetensors"), *imputer_to_saved(self))
 
     @classmethod
     def load(cls, path: str | Path, *, likelihoods: Sequence[Likelihood] | Mapping[Any, Any] = ()) -> Imputer:
@@ -385,14 +353,7 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
         """
         file = saved_path(path, "imputer.safetensors")
         content, tensors = read_tensors(file, cls.__name__)
-        with readable(file, content):
-            scaler = LipschitzScaler.from_plain(content["scaler"], likelihoods, file)
-            settings = content["settings"]
-            if settings["likelihoods"]:
-                settings["likelihoods"] = scaler.likelihoods
-            if settings["training"]:
-                settings["training"] = Training(**settings["training"])
-            return cls(**settings)._become(scaler, Ensemble.from_saved(content, tensors, scaler.columns_))
+        return imputer_from_saved(cls, content, tensors, likelihoods, file)
 
 
 hide_moved(Imputer)

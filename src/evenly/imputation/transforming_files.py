@@ -1,0 +1,41 @@
+"""Parquet files of any size through a fitted imputer, piece by piece."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from evenly._support import EvenlyWarning
+from evenly.engines import open_lazy
+from evenly.scaling import left_out
+from evenly.tables import select
+
+if TYPE_CHECKING:
+    from evenly.imputation.imputer import Imputer
+    from evenly.io import Parquet
+
+
+def transform_parts(imputer: Imputer, files: Parquet) -> Iterator[Any]:
+    """Fill the rows of Parquet files, about 65,000 at a time; warns of columns that were not in fit."""
+    lazy = open_lazy(files.scan())
+    assert lazy is not None
+    scaler = imputer.scaler_
+    columns, extra = select(lazy, [one.label for one in scaler.columns_], by_position=scaler.container_ == "numpy")
+    if extra:
+        warnings.warn(left_out(extra), EvenlyWarning, stacklevel=3)
+    return _transform_batches(imputer, files.batches([column.name for column in columns]))
+
+
+def _transform_batches(imputer: Imputer, frames: Iterator[Any]) -> Iterator[Any]:
+    """Fill Polars frames, split so that predictions use the same chunks of rows, and rounding, as for the whole."""
+    rest, size = None, imputer.ensemble_.chunk_size
+    for frame in frames:
+        whole = frame if rest is None else rest.vstack(frame)
+        opened = imputer._open(whole)
+        n = len(opened.rows) // size * size
+        at = int(opened.rows[n - 1]) + 1 if n else len(whole)  # without a full chunk, all rows are done
+        rest = whole[at:]
+        yield imputer._transform(opened.head(at))
+    if rest is not None and len(rest):
+        yield imputer.transform(rest)
