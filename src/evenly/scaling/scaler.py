@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from copy import copy
 from pathlib import Path
 from typing import Any, Literal
 
@@ -27,10 +26,10 @@ from evenly.scaling.fitted import fit_scales
 from evenly.scaling.inputs import check_width
 from evenly.scaling.lazy_frames import open_lazy
 from evenly.scaling.measuring import MeasuredColumn, Measurer
-from evenly.scaling.merging import merge_columns
+from evenly.scaling.merging import merge_scalers
 from evenly.scaling.methods import METHODS, get_method
 from evenly.scaling.saving import scaler_from_plain, scaler_to_plain
-from evenly.scaling.settings import check_alike, check_mergeable, check_settings, own_likelihoods
+from evenly.scaling.settings import check_mergeable, check_settings, own_likelihoods
 from evenly.scaling.summary import summary_table, warn_of_outcomes
 from evenly.scaling.transforming import Transformation
 from evenly.tables import (
@@ -39,7 +38,6 @@ from evenly.tables import (
     Rule,
     Schema,
     Table,
-    TableColumn,
     Value,
     make_rules,
     open_table,
@@ -178,20 +176,7 @@ class LipschitzScaler(TransformerMixin, BaseEstimator):  # type: ignore[misc]  #
         """
         if not isinstance(other, LipschitzScaler):
             return NotImplemented
-        for one in (self, other):
-            check_is_fitted(one, "columns_")
-        check_alike(self, other)
-        theirs = {one.label: one for one in other.columns_}
-        names = [TableColumn(one.column.name, None) for one in self.columns_]
-        measurer, rules = self._start(Table(names, [one.label for one in self.columns_], 0, self.container_))
-        columns = [
-            merge_columns(one, theirs[one.label], rule, measurer)
-            for one, rule in zip(self.columns_, rules, strict=True)
-        ]
-        merged = copy(self)
-        merged._fit_scales(columns, measurer.own)
-        warn_of_outcomes(merged.columns_, stacklevel=2)
-        return merged
+        return merge_scalers(self, other)
 
     def __radd__(self, other: Any) -> LipschitzScaler:
         """Let `sum` add up scalers, which starts with 0."""
