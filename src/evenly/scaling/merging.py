@@ -51,7 +51,7 @@ def merge_scalers(a: LipschitzScaler, b: LipschitzScaler) -> LipschitzScaler:
     ]
     merged = copy(a)
     merged._fit_scales(columns, measurer.own)
-    warn_of_outcomes(merged.columns_, stacklevel=3)
+    warn_of_outcomes(merged.columns_, merged.passthrough, stacklevel=3)
     return merged
 
 
