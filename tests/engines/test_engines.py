@@ -23,7 +23,17 @@ import pytest
 from scipy import stats
 from scipy.special import betaincinv
 
-from evenly import Column, EvenlyWarning, LipschitzScaler, Schema, Support, TableError, define_likelihood, scale_files
+from evenly import (
+    Column,
+    EvenlyWarning,
+    LipschitzScaler,
+    Schema,
+    Support,
+    TableError,
+    define_likelihood,
+    infer_schema,
+    scale_files,
+)
 from evenly.engines import Engine, base, partitions, profiling, queries
 from evenly.likelihoods.continuous import GAMMA
 from evenly.scaling.tricks import _PRIME, LEVEL_STEPS, MOST_NOISE, NOISE_A, NOISE_B, Feature, keyed_noise
@@ -123,7 +133,7 @@ def fitted(lazily: Callable[..., Any]) -> Callable[[str, str], LipschitzScaler]:
     @cache
     def fit(engine: str, method: str) -> LipschitzScaler:
         frame = table() if engine == "pandas" else lazily(engine, table())
-        return quiet(LipschitzScaler(method, random_state=0).fit, frame)
+        return quiet(LipschitzScaler(method, passthrough="keep", random_state=0).fit, frame)
 
     return fit
 
@@ -342,7 +352,7 @@ def test_a_count_of_too_many_values_is_refused_with_a_remedy(engine, lazily, mon
 
 
 @pytest.mark.parametrize("engine", QUICK)
-def test_values_beyond_the_support_of_a_likelihood_of_ones_own_become_missing(engine, lazily):
+def test_values_beyond_the_support_of_a_likelihood_of_ones_own_are_moved_into_it(engine, lazily):
     """A power of a uniform number, between 0 and 1: minus its logarithm is exponential."""
     pytest.importorskip("jax")
     power = define_likelihood(
@@ -357,9 +367,11 @@ def test_values_beyond_the_support_of_a_likelihood_of_ones_own_become_missing(en
     seen = pd.DataFrame({"x": np.random.default_rng(0).random(60) ** 2})
     scaler = LipschitzScaler(likelihoods={"x": power}).fit(seen)
     new = pd.DataFrame({"x": [0.25, 1.5, 0.0, 0.75, -0.5]})
+    inside = new["x"].where(new["x"] < 1.0, seen["x"].max()).where(new["x"] > 0.0, seen["x"].min())
     got = numbers(scaler.transform(lazily(engine, new)))["x"]
+    np.testing.assert_allclose(got, scaler.transform(inside.to_frame())["x"], rtol=1e-12)
+    got = numbers(scaler.set_params(strict=True).transform(lazily(engine, new)))["x"]
     assert got.isna().tolist() == [False, True, True, False, True]
-    np.testing.assert_allclose(got.dropna(), scaler.transform(new.iloc[[0, 3]])["x"], rtol=1e-12)
 
 
 @pytest.mark.parametrize("engine", QUICK)
@@ -414,21 +426,91 @@ def test_negative_keys_give_the_same_noise_everywhere(engine, lazily):
     keyed = pd.DataFrame(
         {"key": np.arange(-20, 20) * 10**9, "n": [0, 3, 1, 2, 7] * 8, "x": [0.5, -1.5, 2.0, 0.25] * 10}
     )
-    scaler = LipschitzScaler(kinds={"key": "ignore", "n": "count"}, random_state=0).fit(keyed)
+    scaler = LipschitzScaler(kinds={"key": "ignore", "n": "count"}, passthrough="keep", random_state=0).fit(keyed)
     got = numbers(scaler.transform(lazily(engine, keyed), key="key"), key="key")
     np.testing.assert_allclose(got["n"], scaler.transform(keyed, key="key")["n"], rtol=1e-9)
 
 
+def unseen_rows() -> tuple[pd.DataFrame, pd.DataFrame]:
+    """A table to fit, and rows with values, classes and texts that it does not have."""
+    seen = pd.DataFrame(
+        {
+            "id": range(40),
+            "positive": [1.5, 2.5, 4.0, 8.5] * 10,
+            "zeros": [0.0, 2.5, 4.0, 8.5] * 10,
+            "count": [1, 7, 3, 2] * 10,
+            "bounded": [1.5, -2.5, 4.0, 8.5] * 10,
+            "spelled": ["1.5", "2.5", "-4.0", "?"] * 10,
+            "class": ["a", "b", "c", "b"] * 10,
+            "yes": ["n", "y", "y", "y"] * 10,
+            "flag": [True, False, False, False] * 10,
+            "code": [1, 2, 7, 7] * 10,
+        }
+    )
+    new = pd.DataFrame(
+        {
+            "id": range(8),
+            "positive": [1.5, 0.0, -1.0, np.inf, np.nan, 1e-9, 9.0, -np.inf],
+            "zeros": [0.0, -0.5, -3.0, np.inf, np.nan, 1e-9, 9.0, -np.inf],
+            "count": [1.0, 2.5, -1.0, np.inf, np.nan, 0.4, 3.5, -np.inf],
+            "bounded": [1.5, -50.0, 70.0, np.inf, np.nan, 0.4, 3.5, -np.inf],
+            "spelled": ["1.5", "abc", " 7 ", "?", None, "", "01", "-999"],
+            "class": ["a", "new", None, "?", " NA ", "c", "b", "x" * 100],
+            "yes": ["n", "new", None, "?", " NA ", "y", "n", "Y"],
+            "flag": ["True", "maybe", None, "?", "", "False", "true", "1"],
+            "code": [1.0, 2.5, np.nan, 7.0, 3.0, np.inf, -1.0, 2.0],
+        }
+    )
+    return seen, new
+
+
+@pytest.mark.parametrize("method", ["lip-none", "lip-bern", "lip-gamma"])
+@pytest.mark.parametrize("engine", ENGINES)
+def test_what_fit_did_not_see_is_treated_as_in_memory(engine, method, lazily):
+    """Moved to where a density is, or missing, or the code of an unseen class; silently, as nothing is computed."""
+    seen, new = unseen_rows()
+    schema = infer_schema(seen, bounds={"bounded": (-20.0, 20.0)}, kinds={"id": "ignore", "count": "count"})
+    scaler = LipschitzScaler(method, schema=schema, passthrough="keep", random_state=0).fit(seen)
+    expected = quiet(scaler.transform, new, key="id")
+    assert expected.isna().sum()[:5].tolist() == [0, 3, 3, 3, 3]
+    assert_same_features(scaler.transform(lazily(engine, new), key="id"), expected)
+
+
 @pytest.mark.parametrize("engine", QUICK)
-def test_what_fit_did_not_see_becomes_missing(engine, lazily):
-    """Unseen classes as in memory; values without a density, which are errors in memory, too."""
-    seen = pd.DataFrame({"id": range(40), "c": ["a", "b", "c", "b"] * 10, "p": [1.5, 2.5, 4.0, 8.5] * 10})
-    new = pd.DataFrame({"id": [0, 1, 2, 3], "c": ["a", "new", None, "c"], "p": [1.5, -1.0, np.inf, np.nan]})
-    scaler = LipschitzScaler("lip-bern", kinds={"id": "ignore"}).fit(seen)
+def test_what_a_strict_scaler_refuses_in_memory_is_missing_in_a_lazy_frame(engine, lazily):
+    seen, new = unseen_rows()
+    kinds = {"id": "ignore", "count": "count"}
+    settings = {"strict": True, "handle_unknown": "error", "passthrough": "keep"}
+    scaler = LipschitzScaler("lip-bern", kinds=kinds, **settings).fit(seen)
     got = numbers(scaler.transform(lazily(engine, new)))
-    assert got["c=a"].isna().tolist() == [False, True, True, False]
-    assert got["c=a"].dropna().tolist() == [1.0, 0.0]
-    assert got["p"].isna().tolist() == [False, True, True, True]
+    assert got["positive"].isna().tolist() == [False, True, True, True, True, False, False, True]
+    assert got["count"].isna().tolist() == [False, True, True, True, True, True, True, True]
+    assert got["class=a"].isna().tolist() == [False, True, True, True, True, False, False, True]
+
+
+@pytest.mark.parametrize("engine", QUICK)
+def test_dates_where_fit_saw_numbers_or_classes_are_treated_as_in_memory(engine, lazily):
+    seen = pd.DataFrame({"x": [0.5, -2.0, 1.5, 4.0] * 9, "c": ["a", "b", "c", "c"] * 9})
+    new = pd.DataFrame({"x": pd.date_range("2024", periods=3), "c": pd.to_datetime(["2024-01-01", None, "2024-01-03"])})
+    scaler = LipschitzScaler("lip-bern").fit(seen)
+    expected = quiet(scaler.transform, new)
+    assert expected["x"].isna().all()
+    assert expected["c=a"].fillna(9.0).tolist() == [0.0, 9.0, 0.0]
+    assert_same_features(scaler.transform(lazily(engine, new)), expected)
+
+
+@pytest.mark.parametrize("engine", QUICK)
+def test_columns_that_are_no_variables_are_dropped_unless_kept(engine, lazily):
+    frame = table()
+    dropping = quiet(LipschitzScaler("lip-bern", random_state=0).fit, lazily(engine, frame))
+    keeping = quiet(LipschitzScaler("lip-bern", passthrough="keep", random_state=0).fit, lazily(engine, frame))
+    dropped, kept = (numbers(one.transform(lazily(engine, frame))) for one in (dropping, keeping))
+    assert list(dropped.columns) == list(dropping.get_feature_names_out())
+    assert set(kept.columns) - set(dropped.columns) == {"id", "when", "note"}
+    only = lazily(engine, frame[["when", "note"]])
+    scaler = quiet(LipschitzScaler("lip-bern").fit, only)
+    with pytest.raises(TableError, match="got no column with a variable in it"):
+        scaler.transform(only)
 
 
 @pytest.mark.parametrize("engine", QUICK)
@@ -438,7 +520,7 @@ def test_markers_that_spell_numbers_are_missing_in_columns_of_texts(engine, lazi
         {"id": range(30), "x": ["1.5", "-999", "2.5", " -999 ", "?"] * 6, "g": ["1", "2", "-999", "1.0", "2"] * 6}
     )
     kinds = {"id": "ignore", "x": "real", "g": "categorical"}
-    scaler = LipschitzScaler("lip-bern", kinds=kinds, missing=[-999]).fit(some)
+    scaler = LipschitzScaler("lip-bern", kinds=kinds, missing=[-999], passthrough="keep").fit(some)
     expected = scaler.transform(some)
     assert expected["x"].isna().sum() == 18
     assert expected["g=1"].isna().sum() == 6
@@ -553,7 +635,7 @@ def test_spark_scales_files_to_files(spark, tmp_path: Path):
     some = pl.from_pandas(table()[["id", "real", "count", "color"]])
     for place, name in enumerate(["a.parquet", "b [1] {c}.parquet"]):
         some[150 * place : 150 * place + 150].write_parquet(tmp_path / "data" / name)
-    scaler = LipschitzScaler("lip-none", kinds={"id": "ignore"})
+    scaler = LipschitzScaler("lip-none", kinds={"id": "ignore"}, passthrough="keep")
     scale_files(tmp_path / "data", tmp_path / "out", scaler, engine="spark")
     assert_same_features(pl.read_parquet(tmp_path / "out"), scaler.transform(some).to_pandas())
     assert sorted(path.name for path in tmp_path.iterdir()) == ["data", "out"]
@@ -639,7 +721,7 @@ def toy_engine(monkeypatch: pytest.MonkeyPatch) -> type[Engine]:
 def test_a_new_engine_is_one_class(method, fitted, lazily):
     """Fit and transform run on it with the defaults of `Engine`, and the answers are those of pandas."""
     wrapped, expected = Wrapped(lazily("polars", table())), fitted("pandas", method)
-    got = quiet(LipschitzScaler(method, random_state=0).fit, wrapped)
+    got = quiet(LipschitzScaler(method, passthrough="keep", random_state=0).fit, wrapped)
     assert got.schema_ == expected.schema_
     np.testing.assert_allclose(got.summary_["scale"], expected.summary_["scale"], rtol=1e-9)
     scaled = got.transform(wrapped, key="id")

@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from evenly import LipschitzScaler, MissingExtraError, TableError, scale_files
+from evenly import EvenlyWarning, LipschitzScaler, MissingExtraError, TableError, scale_files
 from evenly.engines import dask as dask_engine
 from evenly.engines import files as scaled_files
 from evenly.engines import get_file_engine
@@ -42,7 +42,8 @@ def table(n: int = 600) -> pl.DataFrame:
 
 @pytest.fixture(scope="module")
 def scaler() -> Callable[[str], LipschitzScaler]:
-    return lambda method: LipschitzScaler(method, kinds={"row": "ignore", "note": "ignore"}, random_state=0)
+    kinds = {"row": "ignore", "note": "ignore"}
+    return lambda method: LipschitzScaler(method, kinds=kinds, passthrough="keep", random_state=0)
 
 
 @pytest.fixture
@@ -156,8 +157,22 @@ def test_passed_through_columns_keep_their_types(tmp_path):
     )
     frame.write_parquet(tmp_path / "a.parquet", row_group_size=100)
     kinds = dict.fromkeys(("row", "note", "category", "day", "list"), "ignore")
-    fitted = scale_files(tmp_path / "a.parquet", tmp_path / "out", LipschitzScaler(kinds=kinds, random_state=0))
+    scaler = LipschitzScaler(kinds=kinds, passthrough="keep", random_state=0)
+    fitted = scale_files(tmp_path / "a.parquet", tmp_path / "out", scaler)
     assert pl.read_parquet(tmp_path / "out").equals(fitted.transform(frame))
+
+
+@pytest.mark.parametrize("method", ["lip-gamma", "lip-none"])
+def test_files_keep_columns_that_transform_drops_and_come_back_whole(method, data, tmp_path):
+    scaler = LipschitzScaler(method, kinds={"row": "ignore", "note": "ignore"}, random_state=0)
+    assert scale_files(data, tmp_path / "out", scaler) is scaler
+    files = pl.read_parquet(tmp_path / "out")
+    assert {"row", "note"} <= set(files.columns)
+    assert (
+        files.drop("row", "note").columns == list(scaler.get_feature_names_out()) == scaler.transform(table()).columns
+    )
+    assert scaler.inverse_transform(files).columns == table().columns
+    assert scaler.inverse_transform(files.drop("row")).columns == [name for name in table().columns if name != "row"]
 
 
 # --- refused -----------------------------------------------------------------------------------------------------
@@ -222,12 +237,15 @@ def test_damage_in_the_middle_leaves_nothing(engine, key, data, scaler, tmp_path
         assert left(tmp_path) == ["data"]
 
 
-def test_infinite_cells_are_refused_without_a_key_as_in_memory(data, scaler, tmp_path):
+def test_infinite_cells_are_missing_or_refused_without_a_key_as_in_memory(data, scaler, tmp_path):
     fitted = scaler("lip-gamma").fit(table())
     table().with_columns(size=pl.lit(np.inf)).write_parquet(data / "d.parquet")
-    with pytest.raises(TableError, match="Column 'size': got infinite values"):
+    with pytest.warns(EvenlyWarning, match="column 'size': 600 cells infinite, treated as missing$"):
         scale_files(data, tmp_path / "out", fitted)
-    assert left(tmp_path) == ["data"]
+    assert pl.read_parquet(tmp_path / "out")["size"][-600:].null_count() == 600
+    with pytest.raises(TableError, match="Column 'size': got infinite values"):
+        scale_files(data, tmp_path / "more", fitted.set_params(strict=True))
+    assert left(tmp_path) == ["data", "out"]
 
 
 def test_an_engine_that_is_not_there_is_named_with_what_installs_it(data, tmp_path, monkeypatch):
@@ -251,7 +269,7 @@ def test_rows_keep_their_order_on_all_cores(engine, tmp_path):
     frame.write_parquet(tmp_path / "a.parquet", row_group_size=10_000)
     kinds = {"row": "ignore", "text": "categorical", "grade": "ordinal", "marked": "real"}
     missing = {"marked": list(range(-99, -89))}
-    scaler = LipschitzScaler("lip-none", kinds=kinds, missing=missing).fit(frame)
+    scaler = LipschitzScaler("lip-none", kinds=kinds, missing=missing, passthrough="keep").fit(frame)
     scale_files(tmp_path / "a.parquet", tmp_path / "b.parquet", scaler, engine=engine)
     assert_same(pl.read_parquet(tmp_path / "b.parquet"), scaler.transform(frame))
 

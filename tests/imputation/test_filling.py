@@ -318,7 +318,7 @@ def test_the_largest_and_the_smallest_numbers(kind, size):
 def test_unseen_classes_are_left_as_they_are(fitted):
     new = TABLE.head(4).copy()
     new.loc[:3, "class"] = ["new", None, "a", "new"]
-    with pytest.warns(EvenlyWarning, match=r"column 'class': classes not seen in fit are left as they are.*\['new'\]"):
+    with pytest.warns(EvenlyWarning, match="column 'class': 2 cells with classes not seen in fit, .*: 'new'.*stay as"):
         full = fitted.transform(new)
     assert full["class"].tolist()[::3] == ["new", "new"]
     assert full["class"].tolist()[1] in {"a", "b", "c"}
@@ -370,10 +370,8 @@ def test_a_table_without_missing_cells_comes_back_equal():
         (numbers_table().iloc[:0], "0 rows"),
         (np.empty((0, 2)), "0 sample"),
         (pl.DataFrame({"a": [], "b": []}), "0 rows"),
-        (numbers_table().assign(b=np.inf), "Column 'b': got .*infinite values"),
         (np.ones((3, 5)), "X has 5 features, but Imputer is expecting 2"),
         (None, "got a NoneType, but expected a dataframe"),
-        (numbers_table().assign(b="text"), "Column 'b': got the text 'text', but real expects numbers"),
     ],
     ids=str,
 )

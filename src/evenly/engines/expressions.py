@@ -1,26 +1,23 @@
 """A fitted scaler as expressions: what `transform` does to a lazy frame, on the frame's own engine.
 
-Expressions see no cells, so what a table in memory refuses (infinite values, or values outside a likelihood's support)
-becomes a missing cell here, and so do classes that were not there in fit.
+Expressions see no cells, so they can neither warn nor raise an error: what a table in memory refuses, if it is to be
+strict, becomes a missing cell here. All else is as in memory.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import zip_longest
 from typing import Any, Protocol
 
 import narwhals as nw
-import numpy as np
 
 from evenly._support import SPACED_NUMBER, TableError
 from evenly.engines.base import Engine, EngineTable
 from evenly.engines.profiling import present
-from evenly.likelihoods import Likelihood
-from evenly.scaling import OFFSET, Feature, FittedScale, check_key, finite, noise_steps, prepare
-from evenly.tables import Column, LazyColumn, class_codes, read_number, select
-
-INF = float("inf")
+from evenly.scaling import OFFSET, Feature, FittedScale, NewRows, check_key, finite, noise_steps, prepare
+from evenly.tables import MISSING_MARKERS, Column, LazyColumn, NewCells, Step, class_codes, read_number, select
 
 
 class Fitted(Protocol):
@@ -29,18 +26,22 @@ class Fitted(Protocol):
     @property
     def column(self) -> Column: ...
     @property
-    def family(self) -> Likelihood | None: ...
-    @property
     def features(self) -> list[Feature]: ...
     @property
     def fits(self) -> list[FittedScale]: ...
+    @property
+    def names_out(self) -> list[str]: ...
+    @property
+    def new_cells(self) -> NewCells: ...
+    @property
+    def unseen_code(self) -> float: ...
 
 
 def scale_lazily(
     table: EngineTable,
     columns: Sequence[LazyColumn],
     fitted: Sequence[Fitted],
-    names: Sequence[str],
+    rows: NewRows,
     seed: int,
     key: Any,
 ) -> Any:
@@ -52,8 +53,8 @@ def scale_lazily(
         From `open_lazy`.
     columns, fitted : sequences
         The columns to scale, in the fitted order, and what was fitted for each.
-    names : sequence of str
-        Names of the features and of the columns that are passed through.
+    rows : NewRows
+        What to do with values and classes that fit did not see.
     seed : int
         Seed of the noise.
     key : str or None
@@ -63,9 +64,14 @@ def scale_lazily(
     pairs = {f"x{j}": pair for j, pair in enumerate(zip(fitted, columns, strict=True))}
     engine = table.engine
     late = {name: pair for name, pair in pairs.items() if _is_late(engine, pair[0])}
+    unseen = {
+        name: each.unseen_code
+        for name, (each, _) in pairs.items()
+        if each.features and each.column.has_classes and rows.handle_unknown == "ignore"
+    }
     cells = [
         (
-            code(each.column, cells, comparing=engine.compares_classes)
+            code(each.column, cells, unseen.get(name), comparing=engine.compares_classes)
             if each.features and name not in late
             else nw.col(cells.name)
         ).alias(name)
@@ -76,8 +82,18 @@ def scale_lazily(
     noise = [f"n{place}" for place in range(len(noisy))]
     frame = table.frame.select(*cells, *(_key(table, key).alias(name) for name in noise[:1]))
     if late:
-        coded = {name: code(each.column, replace(cells, name=name)) for name, (each, cells) in late.items()}
+        coded = {
+            name: code(each.column, replace(cells, name=name), unseen.get(name)) for name, (each, cells) in late.items()
+        }
         frame = engine.map_batches(frame, coded)
+    moves = {name: each.new_cells.steps for name, (each, _) in pairs.items() if each.features}
+    for given in zip_longest(*moves.values()):
+        moved = [
+            _move(step, nw.col(name), strict=rows.strict).alias(name)
+            for name, step in zip(moves, given, strict=True)
+            if step is not None
+        ]
+        frame = frame.with_columns(*moved)
     for turn, steps in enumerate(zip(*(noise_steps(seed, one) for one in noisy), strict=True)):
         sources = noise if turn else noise[:1] * len(noise)
         made = zip(steps, sources, noise, strict=True)
@@ -90,6 +106,7 @@ def scale_lazily(
         for one, fit in zip(each.features, each.fits, strict=True):
             drawn = nw.col(next(left)) if one.trick == "gamma" else None
             scaled.append(_scale(one, each.column, nw.col(f"x{j}"), fit.scale, drawn))
+    names = [name for each in fitted for name in each.names_out]
     return engine.unwrap(frame.select(*(each.alias(name) for each, name in zip(scaled, names, strict=True))))
 
 
@@ -117,8 +134,6 @@ def _scale(feature: Feature, column: Column, cells: nw.Expr, scale: float, noise
     values = cells
     if feature.trick == "none" and feature.likelihood.scalable:
         values = prepare(column, cells)
-        inside = _inside(feature.likelihood, values)
-        values = values if inside is None else nw.when(inside).then(values)
     elif feature.code is not None:
         values = nw.when(cells == float(feature.code)).then(1.0).otherwise(0.0 * cells)
     if feature.trick == "gamma" and noise is not None:
@@ -127,32 +142,41 @@ def _scale(feature: Feature, column: Column, cells: nw.Expr, scale: float, noise
     return scaled
 
 
-def _inside(family: Likelihood, values: nw.Expr) -> nw.Expr | None:
-    low, high = family.support.lower, family.support.upper
-    conditions = []
-    if low > -INF:
-        conditions.append(values >= low if family.support.contains(np.float64(low)) else values > low)
-    if high < INF:
-        conditions.append(values < high)
-    return nw.all_horizontal(*conditions, ignore_nulls=False) if conditions else None
+def _move(step: Step, values: nw.Expr, *, strict: bool) -> nw.Expr:
+    """Return values moved to where a likelihood has a density; null instead, if strict."""
+    moved: nw.Expr = step.move(values)
+    return nw.when(moved == values).then(values) if strict else moved
 
 
-def code(column: Column, cells: LazyColumn, *, comparing: bool = False) -> nw.Expr:
+def code(column: Column, cells: LazyColumn, unseen: float | None = None, *, comparing: bool = False) -> nw.Expr:
     """Return the values of a column, or the codes of its classes, as `encode` does; null where missing or unknown.
 
-    Classes are found by comparisons where an engine handles those better than a lookup in a list.
+    Unknown classes get the code `unseen`, if there is one. Classes are found by comparisons where an engine handles
+    those better than a lookup in a list.
     """
+    if cells.storage in ("time", "other"):
+        observed, codes = ~nw.col(cells.name).is_null(), _nothing(nw.col(cells.name))
+        return codes if unseen is None else nw.when(observed).then(unseen)
     raw = present(cells, column.missing)
     if not column.has_classes:
         return _spelled(raw, column.missing) if cells.storage == "text" else finite(raw)
     find = _compare if comparing else _look_up
     classes = class_codes(column)
     if cells.storage == "text":
-        codes = find(raw, classes.by_text)
-        return (
-            nw.coalesce(codes, find(_spelled(raw, column.missing), classes.by_number)) if classes.by_number else codes
-        )
-    return find(raw, classes.by_boolean if cells.storage == "boolean" else classes.by_number)
+        codes, observed = find(raw, classes.by_text), ~_is_marked(raw, column.missing)
+        if classes.by_number:
+            codes = nw.coalesce(codes, find(_spelled(raw, column.missing), classes.by_number))
+    else:
+        observed = ~raw.is_null()
+        codes = find(raw, classes.by_boolean if cells.storage == "boolean" else classes.by_number)
+    return codes if unseen is None else nw.when(codes.is_null() & observed).then(unseen).otherwise(codes)
+
+
+def _is_marked(texts: nw.Expr, missing: Sequence[Any]) -> nw.Expr:
+    """Whether texts are missing, or one of the markers of missing cells."""
+    stripped = texts.str.strip_chars()
+    markers = dict.fromkeys(str(marker) for marker in (*MISSING_MARKERS, *missing))
+    return nw.any_horizontal(texts.is_null(), *(stripped == marker for marker in markers), ignore_nulls=True)
 
 
 def _compare(cells: nw.Expr, codes: Mapping[Any, float]) -> nw.Expr:
@@ -171,12 +195,17 @@ def _halve(cells: nw.Expr, codes: Sequence[tuple[Any, float]]) -> nw.Expr:
 def _look_up(cells: nw.Expr, codes: Mapping[Any, float]) -> nw.Expr:
     """Return the codes of cells by a lookup in the list of classes."""
     if not codes:
-        return nw.when(cells.is_null() & ~cells.is_null()).then(0.0)
+        return _nothing(cells)
     # Dask cannot put nulls where it replaces texts: NaN stands in for them.
     codes_or_nan = cells.replace_strict(
         list(codes), list(codes.values()), default=float("nan"), return_dtype=nw.Float64
     )
     return finite(codes_or_nan)
+
+
+def _nothing(cells: nw.Expr) -> nw.Expr:
+    """Return nulls."""
+    return nw.when(cells.is_null() & ~cells.is_null()).then(0.0)
 
 
 def _spelled(texts: nw.Expr, missing: Sequence[Any]) -> nw.Expr:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,7 +28,8 @@ def scale_files(
 ) -> LipschitzScaler:
     """Scale Parquet files to Parquet files, on an engine, whatever their size.
 
-    All or nothing: output is written under a temporary name and renamed when it is complete.
+    All or nothing: output is written under a temporary name and renamed when it is complete. Files keep columns
+    that are no variables, whatever the scaler's `passthrough`, and `inverse_transform` of them gives all columns back.
 
     Parameters
     ----------
@@ -71,6 +73,7 @@ def scale_files(
     with chosen.connect() as job.connection, as_table_error(f"{source}, read by {engine}", SOUND, chosen.errors()):
         if not _is_fitted(scaler):
             scaler.fit(chosen.read(job.connection, files))
+        job.scaler = copy(scaler).set_params(passthrough="keep")  # files lose no column
         job.write(Path(out), folder=folder)
     return scaler
 

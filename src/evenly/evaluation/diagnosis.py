@@ -83,7 +83,7 @@ def _diagnose(table: Any, declared: dict[str, Any], request: TrainingRequest, *,
     rate = request.check(train=train)
     opened = open_table(table, estimator="diagnose", keep=True)
     # Only this method computes quartiles; the scales of the others follow from the same statistics.
-    scaler = LipschitzScaler("iqr-none", learning_rate=rate, **declared)
+    scaler = LipschitzScaler("iqr-none", learning_rate=rate, passthrough="keep", **declared)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", EvenlyWarning)  # columns that are not modelled are reported in the diagnosis
         columns = scaler.fit(opened).columns_

@@ -13,14 +13,14 @@ import numpy.typing as npt
 from evenly._support import EvenlyWarning
 from evenly.imputation.encoding import EncodedTable
 from evenly.imputation.ensemble import Ensemble
-from evenly.scaling import FittedColumn, LipschitzScaler, check_width, left_out, pass_through
+from evenly.scaling import FittedColumn, LipschitzScaler, check_width, left_out, pass_through, warn_of_changes
 from evenly.tables import (
+    Change,
     Floats,
     Table,
     TableColumn,
     as_column,
     build_table,
-    cells_among,
     decode,
     fill_cells,
     open_table,
@@ -28,6 +28,8 @@ from evenly.tables import (
 )
 
 Flags = npt.NDArray[np.bool_]
+
+LEFT = ". Only the model sees them so: in the table, observed cells stay as they are"
 
 
 @dataclass(frozen=True)
@@ -39,7 +41,7 @@ class OpenedColumn:
     values: Floats | None
     """Values or codes; None if the column is ignored."""
     missing: Flags
-    """Which cells to fill; cells with a class that was not seen in fit are left alone."""
+    """Which cells to fill; those that hold anything, even if it is no value of the column, are left alone."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,8 @@ class OpenedTable:
     """The modelled columns."""
     missing: Flags
     """Which cells to predict: rows x modelled columns."""
+    changes: list[Change]
+    """What the model sees otherwise than it is in the table."""
 
     @property
     def n_rows(self) -> int:
@@ -75,7 +79,7 @@ class OpenedTable:
             for one in self.columns
         ]
         table = replace(self.table, n_rows=n, native=self.table.native[:n])
-        return OpenedTable(table, columns, self.encoded.rows(slice(n)), self.missing[:n])
+        return OpenedTable(table, columns, self.encoded.rows(slice(n)), self.missing[:n], self.changes)
 
     def with_values(self, filled: Sequence[Floats]) -> list[Floats]:
         """Return the values or codes of every column, with those of `filled` in the cells to fill."""
@@ -91,26 +95,42 @@ class OpenedTable:
 
 
 def open_for(estimator: Any, scaler: LipschitzScaler, ensemble: Ensemble, X: Any) -> OpenedTable:
-    """Open a table, find the columns of fit in it and encode them; warns of columns and classes not seen in fit."""
+    """Open a table, find the columns of fit in it and encode them; warns of columns not seen in fit.
+
+    The model sees values that its likelihoods have a density for, if it needs that. What is no value is missing to it.
+    """
     table = open_table(X, estimator=type(estimator).__name__)
     check_width(estimator, table)
     fitted = [one.fitted for one in ensemble.specs]
     cells, extra = select(table, [one.label for one in fitted], by_position=scaler.container_ == "numpy")
-    messages = [left_out(extra)] if extra else []
-    columns = []
-    for one, stored in zip(fitted, cells, strict=True):
-        values, unknown = one.encode(stored) if one.features else (None, [])
-        missing = np.zeros(table.n_rows, bool)
-        if values is not None:
-            missing = np.isnan(values) & ~cells_among(stored, unknown)
-        columns.append(OpenedColumn(one, stored, values, missing))
-        if unknown:
-            messages.append(one.unseen(unknown, "are left as they are, and the model treats them as missing"))
-    for message in messages:
-        warnings.warn(message, EvenlyWarning, stacklevel=4)
-    encoded = ensemble.encode([one.values for one in columns])
+    if extra:
+        warnings.warn(left_out(extra), EvenlyWarning, stacklevel=4)
+    columns, changes = list[OpenedColumn](), list[Change]()
+    seen: list[Floats | None] = []
+    for spec, stored in zip(ensemble.specs, cells, strict=True):
+        one, missing = spec.fitted, np.zeros(table.n_rows, bool)
+        if not one.features:
+            columns.append(OpenedColumn(one, stored, None, missing))
+            seen.append(None)
+            continue
+        found = one.new_cells.read(stored.fresh(), strict=estimator.strict, move=spec.needs_density)
+        missing = np.isnan(found.cells)
+        if found.unread is not None:
+            missing &= ~found.unread
+        columns.append(OpenedColumn(one, stored, found.cells, missing))
+        seen.append(found.values)
+        changes += found.changes
+        if found.unseen and found.unread is not None:
+            what = "with classes not seen in fit, treated as missing"
+            changes.append(Change(one.column.name, int(found.unread.sum()), what, found.unseen))
     missing_of = [one.missing for one, spec in zip(columns, ensemble.specs, strict=True) if spec.modelled]
-    return OpenedTable(table, columns, encoded, np.column_stack([np.zeros((table.n_rows, 0), bool), *missing_of]))
+    to_predict = np.column_stack([np.zeros((table.n_rows, 0), bool), *missing_of])
+    return OpenedTable(table, columns, ensemble.encode(seen), to_predict, changes)
+
+
+def warn_of_cells(changes: Sequence[Change], stacklevel: int) -> None:
+    """Warn of cells that the model sees otherwise than they are in the table, once a column."""
+    warn_of_changes(changes, LEFT, stacklevel=stacklevel + 1)
 
 
 def fill(opened: OpenedTable, filled: Sequence[Floats], scaler: LipschitzScaler, wanted: str) -> Any:

@@ -24,7 +24,7 @@ from evenly._support import (
 from evenly.imputation.callbacks import Callback
 from evenly.imputation.columns import BinnedColumn
 from evenly.imputation.ensemble import Ensemble
-from evenly.imputation.filling import OpenedTable, fill, open_for
+from evenly.imputation.filling import OpenedTable, fill, open_for, warn_of_cells
 from evenly.imputation.fitting import fit_ensemble
 from evenly.imputation.predictive import Predictive
 from evenly.imputation.predictor import Predictor
@@ -60,6 +60,8 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
         Which value of a number's distribution is imputed. For classes it is the most probable one (with "median", the
         median class if they are ordered). The mean of whole numbers is rounded if the column's type is integer, and
         left as it is in a column of floats.
+    strict : bool
+        Whether new rows are refused if they have cells that `fit` refuses, as in `LipschitzScaler`.
     training : Training, optional
         How long the model is trained, and its sizes; by default, chosen for the table.
     callbacks : sequence of Callback, optional
@@ -120,6 +122,7 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
         schema: Schema | str | Path | None = None,
         missing: Mapping[Any, Sequence[Value]] | Sequence[Value] | None = None,
         estimate: Literal["mean", "median", "mode"] = "mean",
+        strict: bool = False,
         training: Training | None = None,
         callbacks: Sequence[Callback] | None = None,
         random_state: Any = None,
@@ -136,6 +139,7 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
         self.schema = schema
         self.missing = missing
         self.estimate = estimate
+        self.strict = strict
         self.training = with_moved(training, moved) if moved else training
         self.callbacks = callbacks
         self.random_state = random_state
@@ -197,8 +201,12 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
         """Return the table with its missing cells filled; observed cells, types and ignored columns are untouched.
 
         New rows are treated like those of fit. Columns are found by name, in any order, and returned in the order of
-        fit; columns that were not in fit are dropped, with a warning. Cells with a class that was not seen in fit are
-        left as they are, with a warning, and the model treats them as missing.
+        fit; columns that were not in fit are dropped, with a warning.
+
+        Any row goes through, with one warning for each column that needs it. Observed cells stay as they are, but the
+        model sees numbers outside a likelihood's support as the nearest inside (in a binned count it takes any), and a
+        class that was not seen in fit, an infinite number or a text among numbers as missing. With `strict=True`,
+        numbers and texts that it cannot take are errors.
         """
         return self._transform(self._open(X))
 
@@ -321,6 +329,11 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
         return np.asarray(check_input_names(self, input_features), dtype=object)
 
     def _open(self, X: Any) -> OpenedTable:
+        opened = self._open_quietly(X)
+        warn_of_cells(opened.changes, stacklevel=3)
+        return opened
+
+    def _open_quietly(self, X: Any) -> OpenedTable:
         check_is_fitted(self, "scaler_")
         return open_for(self, self.scaler_, self.ensemble_, X)
 

@@ -15,7 +15,7 @@ from evenly.imputation.encoding import EncodedTable
 from evenly.imputation.streaming import Source
 from evenly.imputation.training import Training
 from evenly.models import SPECS, ModelSpec, Plan
-from evenly.scaling import LipschitzScaler, get_method
+from evenly.scaling import LipschitzScaler, check_strict, get_method
 from evenly.tables import pick
 
 ESTIMATES = ("mean", "median", "mode")
@@ -68,6 +68,7 @@ class FitSettings:
             target=self.training.target,
             bound="paper" if self.paper else self.training.bound,
             zeros="clip" if self.paper else "shift",
+            passthrough="keep",
             random_state=self.seed,
             **self.declared,
         )
@@ -84,6 +85,7 @@ def check(imputer: Any) -> None:
         given = getattr(imputer, name)
         if given not in known:
             raise TableError(f"{name} = {given!r}", f"expected one of {', '.join(map(str, known))}")
+    check_strict(imputer)
     (imputer.training or Training()).check()
 
 

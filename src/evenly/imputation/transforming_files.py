@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from evenly._support import EvenlyWarning
 from evenly.engines import open_lazy
+from evenly.imputation.filling import warn_of_cells
 from evenly.scaling import left_out
-from evenly.tables import select
+from evenly.tables import Change, select
 
 if TYPE_CHECKING:
     from evenly.imputation.imputer import Imputer
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def transform_parts(imputer: Imputer, files: Parquet) -> Iterator[Any]:
-    """Fill the rows of Parquet files, about 65,000 at a time; warns of columns that were not in fit."""
+    """Fill the rows of Parquet files, about 65,000 at a time; warns of columns and cells that the model cannot take."""
     lazy = open_lazy(files.scan())
     assert lazy is not None
     scaler = imputer.scaler_
@@ -29,13 +30,20 @@ def transform_parts(imputer: Imputer, files: Parquet) -> Iterator[Any]:
 
 def _transform_batches(imputer: Imputer, frames: Iterator[Any]) -> Iterator[Any]:
     """Fill Polars frames, split so that predictions use the same chunks of rows, and rounding, as for the whole."""
-    rest, size = None, imputer.ensemble_.chunk_size
+    rest, size, changes = None, imputer.ensemble_.chunk_size, list[Change]()
     for frame in frames:
         whole = frame if rest is None else rest.vstack(frame)
-        opened = imputer._open(whole)
+        opened = imputer._open_quietly(whole)
         n = len(opened.rows) // size * size
         at = int(opened.rows[n - 1]) + 1 if n else len(whole)  # without a full chunk, all rows are done
         rest = whole[at:]
+        if opened.changes and len(rest):  # those of the rest are counted when it is done
+            changes += imputer._open_quietly(whole[:at]).changes
+        else:
+            changes += opened.changes
         yield imputer._transform(opened.head(at))
     if rest is not None and len(rest):
-        yield imputer.transform(rest)
+        opened = imputer._open_quietly(rest)
+        changes += opened.changes
+        yield imputer._transform(opened)
+    warn_of_cells(changes, stacklevel=3)

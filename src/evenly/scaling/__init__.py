@@ -10,7 +10,7 @@ from evenly.scaling.inputs import check_width, left_out, pass_through
 from evenly.scaling.methods import METHODS, Method, get_method
 from evenly.scaling.outcomes import Outcome, Solved
 from evenly.scaling.scaler import LipschitzScaler
-from evenly.scaling.settings import plain_settings
+from evenly.scaling.settings import check_strict, plain_settings
 from evenly.scaling.smoothness import ball_smoothness, scaled_smoothness, smoothness_at, smoothness_by_parameter
 from evenly.scaling.statistics import (
     ColumnStatistics,
@@ -26,6 +26,7 @@ from evenly.scaling.statistics import (
     read_measures,
     take_moments,
 )
+from evenly.scaling.transforming import NewRows, warn_of_changes
 from evenly.scaling.tricks import (
     NOISE_A,
     NOISE_B,
@@ -50,11 +51,13 @@ __all__ = [
     "FittedScale",
     "LipschitzScaler",
     "Method",
+    "NewRows",
     "Outcome",
     "Request",
     "Solved",
     "ball_smoothness",
     "check_key",
+    "check_strict",
     "check_width",
     "choose_pivot",
     "counted_quartiles",
@@ -78,4 +81,5 @@ __all__ = [
     "take_moments",
     "undo_binary",
     "undo_moments",
+    "warn_of_changes",
 ]

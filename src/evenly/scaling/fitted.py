@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from evenly._support import TableError
 from evenly.likelihoods import Array
 from evenly.scaling.feature_fit import FittedScale
 from evenly.scaling.measuring import MeasuredColumn
@@ -18,8 +19,31 @@ from evenly.scaling.outcomes import Outcome
 from evenly.scaling.recover import recover_column
 from evenly.scaling.smoothness import Bound
 from evenly.scaling.statistics import prepare
-from evenly.scaling.tricks import Feature, feature_statistics, feature_values, features_of, undo_values
-from evenly.tables import Floats, TableColumn, check_values, decode, encode, restore_column
+from evenly.scaling.tricks import (
+    NOISE_MEAN,
+    OFFSET,
+    Feature,
+    feature_statistics,
+    feature_values,
+    features_of,
+    undo_values,
+)
+from evenly.tables import (
+    Change,
+    Floats,
+    NewCells,
+    TableColumn,
+    check_values,
+    decode,
+    encode,
+    quote,
+    restore_column,
+)
+
+LARGEST = np.finfo(np.float64).max
+"""Where a feature would be infinite, as that of 1e308 in a new row may be, it is this."""
+UNSEEN = -1.0
+"""The code of classes that fit did not see: all features of a split column are 0 there."""
 
 
 class SummaryRow(NamedTuple):
@@ -53,6 +77,11 @@ class FittedColumn(MeasuredColumn):
         return np.asarray(shares / max(shares.sum(), 1.0))
 
     @property
+    def is_variable(self) -> bool:
+        """Whether a model can learn it: not ignored, and with observed cells."""
+        return bool(self.features) and self.statistics.n > 0
+
+    @property
     def names_out(self) -> list[str]:
         """Names of its features; an ignored column passes through under its own."""
         return [one.name for one in self.features] or [self.column.name]
@@ -66,27 +95,59 @@ class FittedColumn(MeasuredColumn):
         check_values(self.column, values, self.family)
         return values, unknown
 
-    def unseen(self, unknown: Sequence[Any], what: str) -> str:
-        """Say what becomes of classes that fit did not see."""
-        return f"column {self.column.name!r}: classes not seen in fit {what}: {list(unknown[:5])}"
+    @property
+    def new_cells(self) -> NewCells:
+        """Reads its cells in rows that fit did not see."""
+        assert self.family is not None
+        of = self.statistics
+        return NewCells(self.column, self.family, (of.minimum, of.maximum) if of.n else None)
+
+    @property
+    def unseen_code(self) -> float:
+        """The code that classes get which fit did not see; the most frequent class where one feature holds them all."""
+        return UNSEEN if self.features[0].code is not None else float(np.argmax(self.frequencies))
+
+    def read(self, cells: TableColumn, *, strict: bool, handle_unknown: str) -> tuple[Floats, list[Change]]:
+        """Return values or codes of cells in new rows that can be scaled, and what was changed to that end."""
+        found = self.new_cells.read(cells.fresh(), strict=strict)
+        if not found.unseen or found.unread is None:
+            return found.values, found.changes
+        name = self.column.name
+        if handle_unknown == "error":
+            raise TableError(
+                f"classes not seen in fit: {quote(found.unseen)}",
+                "expected the classes of fit",
+                'pass handle_unknown="ignore" to scale the rest of such rows',
+                column=name,
+            )
+        code, what = self.unseen_code, "0 in each of its features"
+        if code != UNSEEN:
+            what = f"used as the most frequent, {quote((self.column.classes or [])[int(code) :][:1])}"
+        change = Change(name, int(found.unread.sum()), f"with classes not seen in fit, {what}", found.unseen)
+        return np.where(found.unread, code, found.values), [*found.changes, change]
 
     def scale(
         self, values: Floats, seed: int | None, keys: npt.NDArray[np.int64] | None = None, start: int = 0
     ) -> list[Floats]:
         """Return the scaled features from values or codes; without a seed, with the mean of the noise."""
         prepared = prepare(self.column, values)
-        return [
-            one.likelihood.scale_data(feature_values(one, prepared, seed, keys, start), fit.scale)
-            for one, fit in zip(self.features, self.fits, strict=True)
-        ]
+        pairs = zip(self.features, self.fits, strict=True)
+        with np.errstate(over="ignore", invalid="ignore"):
+            scaled = [
+                one.likelihood.scale_data(feature_values(one, prepared, seed, keys, start), fit.scale)
+                for one, fit in pairs
+            ]
+            return [part if np.isfinite(part.sum()) else np.clip(part, -LARGEST, LARGEST) for part in scaled]
 
     def unscale(self, scaled: Sequence[Floats]) -> Floats:
         """Return values or codes from the scaled features."""
         column, first = self.column, self.features[0]
         parts = [_unscale(*each) for each in zip(self.features, self.fits, scaled, strict=True)]
         if first.code is not None:
-            stacked = np.stack(parts, axis=-1)
-            missing = np.isnan(stacked).any(axis=-1)
+            stacked = np.stack(parts, axis=-1) - (OFFSET + NOISE_MEAN if first.trick == "gamma" else 0.0)
+            # A class that fit did not see gives none of the classes. Probabilities may all be small, too, but sum to 1.
+            none = (stacked.max(axis=-1) < 0.5) & (stacked.sum(axis=-1) < 0.5)
+            missing = np.isnan(stacked).any(axis=-1) | none
             return np.where(missing, np.nan, np.nan_to_num(stacked).argmax(axis=-1))
         values = undo_values(first, parts[0])
         if column.has_classes:

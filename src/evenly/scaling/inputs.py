@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evenly.scaling.tricks import check_key
-from evenly.tables import Table, TableColumn, select
+from evenly.tables import Table, TableColumn, open_table, select
 
 
 def check_width(estimator: Any, table: Table) -> None:
@@ -20,6 +20,13 @@ def check_width(estimator: Any, table: Table) -> None:
             f"X has {len(table.columns)} features, but {type(estimator).__name__} is expecting "
             f"{estimator.n_features_in_} features as input"
         )
+
+
+def open_checked(estimator: Any, table: Any) -> Table:
+    """Open a table; refuse an array that has not the width of the fitted table."""
+    opened = open_table(table)
+    check_width(estimator, opened)
+    return opened
 
 
 def left_out(extra: Sequence[Any]) -> str:

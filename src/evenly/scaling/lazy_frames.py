@@ -26,7 +26,7 @@ class LazyScaling(Protocol):
         table: LazyTable,
         columns: Sequence[LazyColumn],
         fitted: Sequence[Any],
-        names: Sequence[str],
+        rows: Any,
         seed: int,
         key: Any,
     ) -> Any:

@@ -1,4 +1,4 @@
-"""A column that was measured in two parts of a table, merged: what the whole would have been.
+"""Scalers, and columns that were measured in two parts of a table, merged: what the whole would have been.
 
 Statistics merge exactly. Where both parts were counted, value by value, the kind is inferred again from all of their
 values, so that parts may differ in their classes, their extent and even their kind.
@@ -7,14 +7,52 @@ values, so that parts may differ in their classes, their extent and even their k
 from __future__ import annotations
 
 from collections import Counter
+from copy import copy
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from evenly._support import TableError
 from evenly.scaling.measuring import MeasuredColumn, Measurer
+from evenly.scaling.settings import check_alike
 from evenly.scaling.statistics import measure_counted
-from evenly.tables import Column, LazyColumn, Rule, TableColumn, Value, check_values, encode_growing, profile_column
+from evenly.scaling.summary import warn_of_outcomes
+from evenly.tables import (
+    Column,
+    LazyColumn,
+    Rule,
+    Table,
+    TableColumn,
+    Value,
+    check_values,
+    encode_growing,
+    profile_column,
+)
+
+if TYPE_CHECKING:
+    from evenly.scaling.scaler import LipschitzScaler
+
+
+def merge_scalers(a: LipschitzScaler, b: LipschitzScaler) -> LipschitzScaler:
+    """Return what the two parts of a table that scalers were fitted on give together; the noise is that of the first.
+
+    Warns of outcomes where the scalers are added.
+    """
+    for one in (a, b):
+        check_is_fitted(one, "columns_")
+    check_alike(a, b)
+    theirs = {one.label: one for one in b.columns_}
+    names = [TableColumn(one.column.name, None) for one in a.columns_]
+    measurer, rules = a._start(Table(names, [one.label for one in a.columns_], 0, a.container_))
+    columns = [
+        merge_columns(one, theirs[one.label], rule, measurer) for one, rule in zip(a.columns_, rules, strict=True)
+    ]
+    merged = copy(a)
+    merged._fit_scales(columns, measurer.own)
+    warn_of_outcomes(merged.columns_, merged.passthrough, stacklevel=3)
+    return merged
 
 
 def merge_columns(a: MeasuredColumn, b: MeasuredColumn, rule: Rule, measurer: Measurer) -> MeasuredColumn:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from copy import copy
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -24,29 +24,27 @@ from evenly._support import (
 )
 from evenly.likelihoods import Array, Likelihood
 from evenly.scaling.fitted import fit_scales
-from evenly.scaling.inputs import check_width
+from evenly.scaling.inputs import check_width, open_checked
 from evenly.scaling.lazy_frames import open_lazy
 from evenly.scaling.measuring import MeasuredColumn, Measurer
-from evenly.scaling.merging import merge_columns
+from evenly.scaling.merging import merge_scalers
 from evenly.scaling.methods import METHODS, get_method
 from evenly.scaling.saving import scaler_from_plain, scaler_to_plain
-from evenly.scaling.settings import check_alike, check_mergeable, check_settings, own_likelihoods
-from evenly.scaling.summary import summary_table, warn_of_outcomes
-from evenly.scaling.transforming import Transformation
+from evenly.scaling.settings import check_mergeable, check_settings, own_likelihoods
+from evenly.scaling.summary import Reported, warn_of_outcomes
+from evenly.scaling.transforming import NewRows, Transformation, warn_of_changes
 from evenly.tables import (
-    Floats,
     LazyTable,
     Rule,
     Schema,
     Table,
-    TableColumn,
     Value,
     make_rules,
     open_table,
 )
 
 
-class LipschitzScaler(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+class LipschitzScaler(Reported, TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """Scale every column so that the local smoothness of its log-likelihood is the same.
 
     Parameters
@@ -72,6 +70,15 @@ class LipschitzScaler(TransformerMixin, BaseEstimator):  # type: ignore[misc]  #
     zeros : {"shift", "clip"}
         What to do with zeros in a positive column: shift it by its smallest positive value, or clip them to 1e-30 as
         the paper's code does.
+    strict : bool
+        Whether `transform` refuses the cells that `fit` refuses. By default, a value without a density is used as the
+        nearest one that has it, and what is no finite number counts as missing, with a warning.
+    handle_unknown : {"ignore", "error"}
+        What `transform` does with classes that were not there in fit: 0 in all features of a split column, else the
+        most frequent class, with a warning; or an error.
+    passthrough : {"drop", "keep"}
+        Whether `transform` leaves out columns that are no variables (identifiers, dates, free text, no observed cell),
+        or returns them as they are.
     random_state : int, RandomState or None
         Seeds the noise of the Gamma trick. Fitting draws no noise.
 
@@ -120,6 +127,9 @@ class LipschitzScaler(TransformerMixin, BaseEstimator):  # type: ignore[misc]  #
         schema: Schema | str | Path | None = None,
         missing: Mapping[Any, Sequence[Value]] | Sequence[Value] | None = None,
         zeros: Literal["shift", "clip"] = "shift",
+        strict: bool = False,
+        handle_unknown: Literal["ignore", "error"] = "ignore",
+        passthrough: Literal["drop", "keep"] = "drop",
         random_state: Any = None,
     ) -> None:
         self.method = method
@@ -131,6 +141,9 @@ class LipschitzScaler(TransformerMixin, BaseEstimator):  # type: ignore[misc]  #
         self.schema = schema
         self.missing = missing
         self.zeros = zeros
+        self.strict = strict
+        self.handle_unknown = handle_unknown
+        self.passthrough = passthrough
         self.random_state = random_state
 
     def __sklearn_tags__(self) -> Any:
@@ -158,7 +171,7 @@ class LipschitzScaler(TransformerMixin, BaseEstimator):  # type: ignore[misc]  #
         measurer = Measurer(self._own, quartiles=False)
         columns = measurer.measure_more(opened, self.columns_, by_position=self.container_ == "numpy")
         self._fit_scales(columns, self._own)
-        warn_of_outcomes(self.columns_, stacklevel=2)
+        warn_of_outcomes(self.columns_, self.passthrough, stacklevel=2)
         return self
 
     def __add__(self, other: LipschitzScaler) -> LipschitzScaler:
@@ -178,20 +191,7 @@ class LipschitzScaler(TransformerMixin, BaseEstimator):  # type: ignore[misc]  #
         """
         if not isinstance(other, LipschitzScaler):
             return NotImplemented
-        for one in (self, other):
-            check_is_fitted(one, "columns_")
-        check_alike(self, other)
-        theirs = {one.label: one for one in other.columns_}
-        names = [TableColumn(one.column.name, None) for one in self.columns_]
-        measurer, rules = self._start(Table(names, [one.label for one in self.columns_], 0, self.container_))
-        columns = [
-            merge_columns(one, theirs[one.label], rule, measurer)
-            for one, rule in zip(self.columns_, rules, strict=True)
-        ]
-        merged = copy(self)
-        merged._fit_scales(columns, measurer.own)
-        warn_of_outcomes(merged.columns_, stacklevel=2)
-        return merged
+        return merge_scalers(self, other)
 
     def __radd__(self, other: Any) -> LipschitzScaler:
         """Let `sum` add up scalers, which starts with 0."""
@@ -207,7 +207,7 @@ class LipschitzScaler(TransformerMixin, BaseEstimator):  # type: ignore[misc]  #
         self.__dict__.pop("feature_names_in_", None)  # the new table may have no names
         if opened.container != "numpy" and all(isinstance(label, str) for label in opened.labels):
             self.feature_names_in_ = np.array(opened.labels, dtype=object)
-        warn_of_outcomes(self.columns_, stacklevel=3)
+        warn_of_outcomes(self.columns_, self.passthrough, stacklevel=3)
         return self
 
     def _start(self, opened: Table | LazyTable) -> tuple[Measurer, list[Rule]]:
@@ -234,43 +234,27 @@ class LipschitzScaler(TransformerMixin, BaseEstimator):  # type: ignore[misc]  #
         )
         self._own = own
 
-    @property
-    def schema_(self) -> Schema:
-        """What was inferred or declared of each column."""
-        check_is_fitted(self, "columns_")
-        return Schema(columns=[one.column for one in self.columns_])
-
-    @property
-    def summary_(self) -> Any:
-        """One row a feature: a Polars table for one, else a pandas table if it is installed, else a record array."""
-        check_is_fitted(self, "columns_")
-        return summary_table(self.columns_, self.container_, with_bound=self.bound == "paper")
-
-    @property
-    def natural_(self) -> dict[str, Floats]:
-        """Maximum-likelihood natural parameters of the scaled features, by feature."""
-        check_is_fitted(self, "columns_")
-        pairs = [pair for one in self.columns_ for pair in zip(one.features, one.fits, strict=True)]
-        return {one.name: fit.natural for one, fit in pairs if fit.natural is not None}
-
     # --- using --------------------------------------------------------------------------------------------------
 
     @property
     def _transformation(self) -> Transformation:
         check_is_fitted(self, "columns_")
-        return Transformation(self.columns_, self.container_, self.seed_)
+        rows = NewRows(self.strict, self.handle_unknown, self.passthrough)
+        return Transformation(self.columns_, self.container_, self.seed_, rows)
 
     def transform(self, X: Any, key: Any = None) -> Any:
         """Scale a table. Missing cells stay missing; columns are found by name, in any order.
 
-        Classes that were not there in fit become missing cells, with a warning. Passed-through columns come back as
-        they are.
+        Any row goes through: what a likelihood has no density for, and classes that were not there in fit, are changed
+        as `strict` and `handle_unknown` say, with one warning for each column. A number outside an open end of the
+        support, such as 0 in a column of positive ones, is used as the outermost value of fit; in a count, numbers are
+        rounded, and raised to 0; numbers outside declared bounds are used as the nearer one.
 
         Parameters
         ----------
         X : table
-            A lazy frame gives a lazy frame of its engine, scaled by expressions: nothing is computed yet, so nothing
-            can be checked. What would be an error or a warning in memory becomes a missing cell.
+            A lazy frame gives a lazy frame of its engine, scaled by expressions, to the same numbers. Nothing is
+            computed yet, so there are no warnings; where memory would raise an error, cells are missing.
         key : column, optional
             A column of whole numbers that identifies rows. The noise of the Gamma trick is drawn by it, the same on
             every engine; without it, by a row's position. A lazy frame needs it.
@@ -287,12 +271,14 @@ class LipschitzScaler(TransformerMixin, BaseEstimator):  # type: ignore[misc]  #
         fitted, lazy = self._transformation, open_lazy(X)
         if lazy is not None:
             return fitted.scale_lazily(lazy, output_container(self), key)
-        opened = open_table(X)
-        check_width(self, opened)
-        return fitted.scale(opened, output_container(self), key, 0)
+        scaled, changes = fitted.scale(open_checked(self, X), output_container(self), key, 0)
+        warn_of_changes(changes, stacklevel=2)
+        return scaled
 
     def transform_parts(self, parts: Iterable[Any], key: Any = None, start: int = 0) -> Iterator[Any]:
         """Scale a table that comes in parts, one after another; together they equal `transform` of the whole.
+
+        Warnings of changed cells come after the last part.
 
         Parameters
         ----------
@@ -312,14 +298,15 @@ class LipschitzScaler(TransformerMixin, BaseEstimator):  # type: ignore[misc]  #
         True
         """
         fitted = self._transformation
-        for part in parts:
-            opened = open_table(part)
-            check_width(self, opened)
-            yield fitted.scale(opened, output_container(self), key, start)
-            start += opened.n_rows
+        return fitted.scale_parts(map(partial(open_checked, self), parts), output_container(self), key, start)
 
     def inverse_transform(self, X: Any) -> Any:
-        """Return the original columns, with their types and classes, from scaled features."""
+        """Return the original columns, with their types and classes, from scaled features.
+
+        Columns that `transform` dropped are absent, unless the table has them. A split column's cell is missing where
+        its features are all 0, which a class gives that was not there in fit; for other changed cells of new rows, the
+        value comes back that was used.
+        """
         return self._transformation.restore(open_table(X))
 
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[Any]:

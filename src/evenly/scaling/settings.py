@@ -15,7 +15,12 @@ from evenly.scaling.methods import get_method
 if TYPE_CHECKING:
     from evenly.scaling.scaler import LipschitzScaler
 
-CHOICES = {"bound": ("exact", "paper"), "zeros": ("shift", "clip")}
+CHOICES = {
+    "bound": ("exact", "paper"),
+    "zeros": ("shift", "clip"),
+    "handle_unknown": ("ignore", "error"),
+    "passthrough": ("drop", "keep"),
+}
 
 
 def check_settings(scaler: LipschitzScaler) -> None:
@@ -27,6 +32,13 @@ def check_settings(scaler: LipschitzScaler) -> None:
     for name, known in CHOICES.items():
         if getattr(scaler, name) not in known:
             raise TableError(f"{name} = {getattr(scaler, name)!r}", f"expected {known[0]!r} or {known[1]!r}")
+    check_strict(scaler)
+
+
+def check_strict(estimator: Any) -> None:
+    """Refuse a setting `strict` that is neither true nor false."""
+    if not isinstance(estimator.strict, (bool, np.bool_)):
+        raise TableError(f"strict = {estimator.strict!r}", "expected True or False")
 
 
 def own_likelihoods(likelihoods: Mapping[Any, Any] | None) -> dict[str, Likelihood]:

@@ -9,11 +9,13 @@ from itertools import chain
 from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from evenly._support import EvenlyWarning, ScaleWarning
 from evenly.scaling.fitted import FittedColumn, SummaryRow
 from evenly.scaling.outcomes import Outcome
-from evenly.tables import build_table
+from evenly.scaling.smoothness import Bound
+from evenly.tables import Floats, Schema, build_table
 
 EXPECTED = (Outcome.REACHED, Outcome.SCALED, Outcome.PASSED_THROUGH)
 """Outcomes that need no warning."""
@@ -21,6 +23,33 @@ OF_SCALES = (Outcome.BELOW_FLOOR, Outcome.NO_SPREAD, Outcome.OUT_OF_RANGE)
 """Outcomes of columns that could be scaled, but not as asked for."""
 MOST_NAMES = 10
 """Columns that a warning names."""
+
+
+class Reported:
+    """What a fitted scaler says of itself."""
+
+    columns_: list[FittedColumn]
+    container_: str
+    bound: Bound
+
+    @property
+    def schema_(self) -> Schema:
+        """What was inferred or declared of each column."""
+        check_is_fitted(self, "columns_")
+        return Schema(columns=[one.column for one in self.columns_])
+
+    @property
+    def summary_(self) -> Any:
+        """One row a feature: a Polars table for one, else a pandas table if it is installed, else a record array."""
+        check_is_fitted(self, "columns_")
+        return summary_table(self.columns_, self.container_, with_bound=self.bound == "paper")
+
+    @property
+    def natural_(self) -> dict[str, Floats]:
+        """Maximum-likelihood natural parameters of the scaled features, by feature."""
+        check_is_fitted(self, "columns_")
+        pairs = [pair for one in self.columns_ for pair in zip(one.features, one.fits, strict=True)]
+        return {one.name: fit.natural for one, fit in pairs if fit.natural is not None}
 
 
 def summary_table(columns: Sequence[FittedColumn], container: str, *, with_bound: bool) -> Any:
@@ -34,8 +63,11 @@ def summary_table(columns: Sequence[FittedColumn], container: str, *, with_bound
     return np.rec.fromarrays(list(data.values()), names=",".join(names))  # type: ignore[call-overload]  # stubs
 
 
-def warn_of_outcomes(columns: Sequence[FittedColumn], stacklevel: int) -> None:
-    """Warn of every outcome that a user may not expect, once each, with the columns concerned."""
+def warn_of_outcomes(columns: Sequence[FittedColumn], passthrough: str, stacklevel: int) -> None:
+    """Warn of every outcome that a user may not expect, once each, with the columns concerned.
+
+    `passthrough` is what becomes of columns that are no variables, as the setting of a scaler has it.
+    """
     concerned: dict[Outcome, dict[str, None]] = {}
     for one in columns:
         name = repr(one.column.name)
@@ -53,5 +85,7 @@ def warn_of_outcomes(columns: Sequence[FittedColumn], stacklevel: int) -> None:
         remedy = outcome.remedy
         if outcome is Outcome.PASSED_THROUGH:
             remedy = "no variable, left as it is; declare a kind to use it, or `ignore` to be silent"
+        if outcome in (Outcome.PASSED_THROUGH, Outcome.NO_DATA) and passthrough == "drop":
+            remedy = remedy.replace("left as it is", 'dropped by transform (passthrough="keep" keeps it)')
         category = ScaleWarning if outcome in OF_SCALES else EvenlyWarning
         warnings.warn(f"{outcome.value}: {shown}: {remedy}", category, stacklevel=stacklevel + 1)

@@ -21,6 +21,7 @@ from evenly.tables.frames import Table, build_table, map_columns, open_table, se
 from evenly.tables.inspection import inspect_table
 from evenly.tables.kind_inference import is_wordy, may_be_identifier
 from evenly.tables.lazy import LazyColumn, LazyTable
+from evenly.tables.new_rows import Change, NewCells, Reading, Step, describe_changes, quote
 from evenly.tables.profile import (
     MISSING_MARKERS,
     MOST_SPAN,
@@ -41,15 +42,19 @@ __all__ = [
     "CLASS_KINDS",
     "MISSING_MARKERS",
     "MOST_SPAN",
+    "Change",
     "Column",
     "ColumnProfile",
     "Floats",
     "Kind",
     "LazyColumn",
     "LazyTable",
+    "NewCells",
     "NumberSummary",
+    "Reading",
     "Rule",
     "Schema",
+    "Step",
     "Stored",
     "Table",
     "TableColumn",
@@ -67,6 +72,7 @@ __all__ = [
     "column_likelihood",
     "complete",
     "decode",
+    "describe_changes",
     "dtype_storage",
     "encode",
     "encode_columns",
@@ -84,6 +90,7 @@ __all__ = [
     "open_table",
     "pick",
     "profile_column",
+    "quote",
     "read_number",
     "refuse_infinite",
     "restore_column",

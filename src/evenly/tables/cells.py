@@ -19,8 +19,17 @@ from evenly.tables.schema import Column, outside
 def encode(column: Column, cells: TableColumn) -> tuple[Floats, list[Any]]:
     """Turn cells into numbers: the value itself, or the code of its class; NaN where missing.
 
-    Returns the numbers and the classes that the column does not know (encoded as missing).
+    Returns the numbers and the classes that the column does not know (encoded as missing). Texts in a column of numbers
+    are refused.
     """
+    values, unknown = read_cells(column, cells)
+    if unknown and not column.has_classes:
+        raise TableError(f"the text {unknown[0]!r}", f"{column.kind} expects numbers", "", column=column.name)
+    return values, unknown
+
+
+def read_cells(column: Column, cells: TableColumn) -> tuple[Floats, list[Any]]:
+    """Turn cells into numbers as `encode` does, but return texts in a column of numbers as unknown, too."""
     return cells.remember(("codes", column.model_dump_json()), lambda: _encode(column, cells))
 
 
@@ -48,8 +57,6 @@ def _encode(column: Column, cells: TableColumn) -> tuple[Floats, list[Any]]:
             unknown.append(value)
         else:
             lookup[code] = number
-    if unknown and not column.has_classes:
-        raise TableError(f"the text {unknown[0]!r}", f"{column.kind} expects numbers", "", column=column.name)
     return lookup[codes], unknown
 
 
@@ -79,7 +86,7 @@ def cells_among(cells: TableColumn, some: Sequence[Any]) -> npt.NDArray[np.bool_
     """Return which cells hold one of some values, given as `encode` returns unknown ones."""
     if not some:
         return np.zeros(len(cells.native), bool)
-    if cells.storage in ("integer", "float"):
+    if cells.storage in ("boolean", "integer", "float") and not isinstance(some[0], str):
         return np.isin(cells.numbers, np.asarray(some, np.float64))
     codes, distinct = cells.factorized
     texts = {str(value) for value in some}
@@ -174,7 +181,8 @@ def check_values(column: Column, values: Floats, family: Likelihood) -> None:
         shifted = low + column.shift if column.clip is None or low < 0.0 else max(low, column.clip)
         if not family.support.contains(np.float64(np.rint(shifted) if family.support.whole else shifted)):
             raise outside(column.name, f"minimum {low:g}", family)
-        if not family.support.whole and high + column.shift >= family.support.upper:
+        beyond = high + column.shift > family.support.upper
+        if beyond or (not family.support.whole and high + column.shift == family.support.upper):
             raise outside(column.name, f"maximum {high:g}", family)
         if family.support.whole and not (block == np.rint(block)).all():
             raise outside(column.name, "values that are not whole numbers", family)

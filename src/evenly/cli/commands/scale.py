@@ -83,6 +83,7 @@ def scale(
         from evenly.scaling import LipschitzScaler
 
         scaler = LipschitzScaler(method, random_state=seed, **settings) if load is None else LipschitzScaler.load(load)
+        scaler.set_params(passthrough="keep")  # what is no variable belongs to the file nevertheless
         if engine is None:
             scale_table(read(table, form), scaler, out, fit=load is None, key=key, to=to)
         else:

@@ -33,8 +33,9 @@ def unscale(
     check_out(out, form=to)
     with printed_warnings():
         scaler = LipschitzScaler.load(load)
-        write_table(scaler.inverse_transform(read(table, form)), out, form=to)
-    n_columns = len(scaler.schema_.columns)
+        restored = scaler.inverse_transform(read(table, form))
+        write_table(restored, out, form=to)
+    n_columns = restored.shape[1]
     if as_json and out != "-":
         print_json({"out": out, "n_columns": n_columns})
     elif not quiet and out != "-":

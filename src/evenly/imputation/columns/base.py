@@ -45,6 +45,11 @@ class ColumnSpec(ABC):
         """The column's name."""
         return self.fitted.column.name
 
+    @property
+    def needs_density(self) -> bool:
+        """Whether the model can only take numbers that the column's likelihood has a density for."""
+        return False
+
     def to_plain(self) -> dict[str, Any]:
         """Return the spec as plain JSON types, without the fitted column, which is saved with the scaler."""
         plain = {name: value for name, value in vars(self).items() if name != "fitted"}

@@ -40,6 +40,11 @@ class BinnedColumn(ModelledColumn):
     """The scale of the centred value, for the normal."""
 
     @property
+    def needs_density(self) -> bool:
+        """Bins take any number, but inputs of positive columns are logarithms."""
+        return self.column.kind == "positive"
+
+    @property
     def likelihoods(self) -> list[Likelihood]:
         return [UNIT_NORMAL, get_likelihood("categorical", len(self.bins))]
 

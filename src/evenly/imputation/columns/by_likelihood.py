@@ -35,6 +35,10 @@ class LikelihoodColumn(ModelledColumn):
     fill: Sequence[float] = ()
 
     @property
+    def needs_density(self) -> bool:
+        return True
+
+    @property
     def likelihoods(self) -> list[Likelihood]:
         return [one.likelihood.modelled_as for one in self.fitted.features]
 
