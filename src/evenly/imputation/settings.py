@@ -68,6 +68,7 @@ class FitSettings:
             target=self.training.target,
             bound="paper" if self.paper else self.training.bound,
             zeros="clip" if self.paper else "shift",
+            noise="drawn",
             random_state=self.seed,
             **self.declared,
         )

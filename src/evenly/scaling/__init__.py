@@ -29,6 +29,7 @@ from evenly.scaling.statistics import (
 from evenly.scaling.tricks import (
     NOISE_A,
     NOISE_B,
+    NOISE_MEAN,
     OFFSET,
     Feature,
     check_key,
@@ -43,6 +44,7 @@ __all__ = [
     "METHODS",
     "NOISE_A",
     "NOISE_B",
+    "NOISE_MEAN",
     "OFFSET",
     "ColumnStatistics",
     "Feature",

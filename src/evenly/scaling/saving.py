@@ -67,7 +67,7 @@ def scaler_from_plain(
 
 
 def _rebuild(kind: type[LipschitzScaler], saved: dict[str, Any], own: dict[str, Likelihood]) -> LipschitzScaler:
-    settings = dict(saved["settings"])
+    settings = {"noise": "drawn"} | saved["settings"]  # what scalers did that were saved without this setting
     if settings.get("likelihoods"):
         settings["likelihoods"] = {label: own.get(one, one) for label, one in settings["likelihoods"].items()}
     scaler = kind(**settings)

@@ -72,8 +72,11 @@ class LipschitzScaler(TransformerMixin, BaseEstimator):  # type: ignore[misc]  #
     zeros : {"shift", "clip"}
         What to do with zeros in a positive column: shift it by its smallest positive value, or clip them to 1e-30 as
         the paper's code does.
+    noise : {"mean", "drawn"}
+        What the Gamma trick adds to discrete values in `transform`: the mean of its noise, so that the features of a
+        row depend on that row alone, or noise drawn by the row's position or key, as the paper trains its models on.
     random_state : int, RandomState or None
-        Seeds the noise of the Gamma trick. Fitting draws no noise.
+        Seeds noise that is drawn. Fitting draws none.
 
     Attributes
     ----------
@@ -120,6 +123,7 @@ class LipschitzScaler(TransformerMixin, BaseEstimator):  # type: ignore[misc]  #
         schema: Schema | str | Path | None = None,
         missing: Mapping[Any, Sequence[Value]] | Sequence[Value] | None = None,
         zeros: Literal["shift", "clip"] = "shift",
+        noise: Literal["mean", "drawn"] = "mean",
         random_state: Any = None,
     ) -> None:
         self.method = method
@@ -131,12 +135,14 @@ class LipschitzScaler(TransformerMixin, BaseEstimator):  # type: ignore[misc]  #
         self.schema = schema
         self.missing = missing
         self.zeros = zeros
+        self.noise = noise
         self.random_state = random_state
 
     def __sklearn_tags__(self) -> Any:
         tags = table_tags(super().__sklearn_tags__())
-        # The Gamma trick's noise belongs to a row's position: rows in another order get other noise.
-        tags.non_deterministic = getattr(METHODS.get(str(self.method)), "trick", None) == "gamma"
+        # Drawn noise belongs to a row's position: rows in another order get other noise.
+        tricked = getattr(METHODS.get(str(self.method)), "trick", None) == "gamma"
+        tags.non_deterministic = tricked and self.noise == "drawn"
         return tags
 
     # --- fitting ----------------------------------------------------------------------------------------------
@@ -258,7 +264,7 @@ class LipschitzScaler(TransformerMixin, BaseEstimator):  # type: ignore[misc]  #
     @property
     def _transformation(self) -> Transformation:
         check_is_fitted(self, "columns_")
-        return Transformation(self.columns_, self.container_, self.seed_)
+        return Transformation(self.columns_, self.container_, self.seed_, drawn=self.noise == "drawn")
 
     def transform(self, X: Any, key: Any = None) -> Any:
         """Scale a table. Missing cells stay missing; columns are found by name, in any order.
@@ -272,8 +278,8 @@ class LipschitzScaler(TransformerMixin, BaseEstimator):  # type: ignore[misc]  #
             A lazy frame gives a lazy frame of its engine, scaled by expressions: nothing is computed yet, so nothing
             can be checked. What would be an error or a warning in memory becomes a missing cell.
         key : column, optional
-            A column of whole numbers that identifies rows. The noise of the Gamma trick is drawn by it, the same on
-            every engine; without it, by a row's position. A lazy frame needs it.
+            A column of whole numbers that identifies rows. The noise of the Gamma trick is then drawn by it, the same
+            on every engine, whatever `noise` is. Drawn noise on a lazy frame, which has no positions, needs it.
 
         Examples
         --------
@@ -297,7 +303,7 @@ class LipschitzScaler(TransformerMixin, BaseEstimator):  # type: ignore[misc]  #
         Parameters
         ----------
         parts : iterable of tables
-            In memory, one at a time. Rows are numbered across parts, so that the noise is that of the whole.
+            In memory, one at a time. Rows are numbered across parts, so that drawn noise is that of the whole.
         key : column, optional
             As for `transform`.
         start : int

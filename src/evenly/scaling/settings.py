@@ -15,7 +15,7 @@ from evenly.scaling.methods import get_method
 if TYPE_CHECKING:
     from evenly.scaling.scaler import LipschitzScaler
 
-CHOICES = {"bound": ("exact", "paper"), "zeros": ("shift", "clip")}
+CHOICES = {"bound": ("exact", "paper"), "zeros": ("shift", "clip"), "noise": ("mean", "drawn")}
 
 
 def check_settings(scaler: LipschitzScaler) -> None:

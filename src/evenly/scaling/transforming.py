@@ -18,12 +18,14 @@ from evenly.tables import LazyTable, Table, TableColumn, build_table, map_column
 
 @dataclass(frozen=True)
 class Transformation:
-    """Fitted columns of a kind of table, and the seed of their noise."""
+    """Fitted columns of a kind of table, and their noise."""
 
     columns: Sequence[FittedColumn]
     container: str
     """What the fitted table was."""
     seed: int
+    drawn: bool
+    """Whether noise is drawn without a key; if not, its mean is added."""
 
     @property
     def names_out(self) -> list[str]:
@@ -38,13 +40,13 @@ class Transformation:
         wanted : str
             The container of the result; "default" is that of the table.
         key : column or None
-            What the noise goes by; without it, it goes by a row's position.
+            What noise is drawn by; without it, drawn noise goes by a row's position.
         start : int
             The position of the first row.
         """
         cells, extra = self._select(table, key)
         container = table.container if wanted == "default" else wanted
-        keys = None if key is None else row_keys(table, key)
+        keys, seed = None if key is None else row_keys(table, key), self._seed(key)
         messages = [left_out(extra)] if extra else []
 
         def scale_one(fitted: FittedColumn, stored: TableColumn) -> list[Any]:
@@ -54,7 +56,7 @@ class Transformation:
             if unknown:
                 messages.append(fitted.unseen(unknown, "become missing"))
             # A column that is not scaled may still be the table's own memory, which is not ours to give away.
-            scaled = fitted.scale(values, self.seed, keys, start)
+            scaled = fitted.scale(values, seed, keys, start)
             return [part if part.flags.owndata else part.copy() for part in scaled]
 
         results = map_columns(scale_one, self.columns, cells, n_rows=table.n_rows)
@@ -71,7 +73,7 @@ class Transformation:
         cells, extra = self._select(table, key)
         if extra:
             warnings.warn(left_out(extra), EvenlyWarning, stacklevel=3)
-        return lazy_scaling().scale_lazily(table, cells, self.columns, self.names_out, self.seed, key)
+        return lazy_scaling().scale_lazily(table, cells, self.columns, self.names_out, self._seed(key), key)
 
     def restore(self, table: Table) -> Any:
         """Return the columns that scaled features came from."""
@@ -102,6 +104,10 @@ class Transformation:
                 raise TableError(f"no parameters of {absent[0]!r}", "expected all features of it", column=name)
             recovered[name] = fitted.recover([natural[one.name] for one in fitted.features])
         return recovered
+
+    def _seed(self, key: Any) -> int | None:
+        """Return the seed of the noise; None for its mean. To name a key is to ask for noise that is drawn."""
+        return self.seed if self.drawn or key is not None else None
 
     def _select(self, table: Any, key: Any) -> tuple[list[Any], list[Any]]:
         """Return the fitted columns of a table, and the labels of others but the key."""
