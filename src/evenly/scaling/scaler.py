@@ -22,19 +22,19 @@ from evenly._support import (
     table_tags,
     write_json,
 )
-from evenly.likelihoods import Array, Likelihood
+from evenly.likelihoods import Likelihood
 from evenly.scaling.fitted import fit_scales
 from evenly.scaling.inputs import check_width
 from evenly.scaling.lazy_frames import open_lazy
 from evenly.scaling.measuring import MeasuredColumn, Measurer
 from evenly.scaling.merging import merge_columns
 from evenly.scaling.methods import METHODS, get_method
+from evenly.scaling.model_side import ModelSide
 from evenly.scaling.saving import scaler_from_plain, scaler_to_plain
 from evenly.scaling.settings import check_alike, check_mergeable, check_settings, own_likelihoods
 from evenly.scaling.summary import summary_table, warn_of_outcomes
 from evenly.scaling.transforming import Transformation
 from evenly.tables import (
-    Floats,
     LazyTable,
     Rule,
     Schema,
@@ -46,7 +46,7 @@ from evenly.tables import (
 )
 
 
-class LipschitzScaler(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+class LipschitzScaler(ModelSide, TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """Scale every column so that the local smoothness of its log-likelihood is the same.
 
     Parameters
@@ -252,13 +252,6 @@ class LipschitzScaler(TransformerMixin, BaseEstimator):  # type: ignore[misc]  #
         check_is_fitted(self, "columns_")
         return summary_table(self.columns_, self.container_, with_bound=self.bound == "paper")
 
-    @property
-    def natural_(self) -> dict[str, Floats]:
-        """Maximum-likelihood natural parameters of the scaled features, by feature."""
-        check_is_fitted(self, "columns_")
-        pairs = [pair for one in self.columns_ for pair in zip(one.features, one.fits, strict=True)]
-        return {one.name: fit.natural for one, fit in pairs if fit.natural is not None}
-
     # --- using --------------------------------------------------------------------------------------------------
 
     @property
@@ -333,32 +326,6 @@ class LipschitzScaler(TransformerMixin, BaseEstimator):  # type: ignore[misc]  #
         check_is_fitted(self, "columns_")
         check_input_names(self, input_features)
         return np.array(self._transformation.names_out, dtype=object)
-
-    def unscale(self, natural: Mapping[str, Array]) -> dict[str, dict[str, Array]]:
-        """Return usual parameters per column, in the table's units, tricks undone.
-
-        Parameters
-        ----------
-        natural : mapping of feature to array
-            Natural parameters of the scaled features, along the last axis (NumPy, JAX or PyTorch).
-
-        Returns
-        -------
-        dict of column to dict of parameter to array
-            Columns none of whose features are given are left out.
-
-        Examples
-        --------
-        >>> rng = np.random.default_rng(0)
-        >>> table = np.column_stack([rng.normal(0.0, 2.0, 500), rng.poisson(3.0, 500)])
-        >>> scaler = LipschitzScaler(random_state=0).fit(table)
-        >>> usual = scaler.unscale(scaler.natural_)
-        >>> bool(np.isclose(usual["x0"]["mean"], table[:, 0].mean()))
-        True
-        >>> bool(np.isclose(usual["x1"]["rate"], table[:, 1].mean()))
-        True
-        """
-        return self._transformation.recover(natural)
 
     # --- saving ---------------------------------------------------------------------------------------------------
 

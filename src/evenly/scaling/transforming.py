@@ -13,6 +13,7 @@ from evenly.likelihoods import Array
 from evenly.scaling.fitted import FittedColumn
 from evenly.scaling.inputs import left_out, pass_through, row_keys
 from evenly.scaling.lazy_frames import lazy_scaling
+from evenly.scaling.parameters import Given, natural_parameters
 from evenly.tables import LazyTable, Table, TableColumn, build_table, map_columns, select
 
 
@@ -89,20 +90,17 @@ class Transformation:
                 data[one.label] = pass_through(next(cells), table.container, self.container)
         return build_table(data, self.container, table.native)
 
-    def recover(self, natural: Mapping[str, Array]) -> dict[str, dict[str, Array]]:
-        """Return usual parameters per column from natural ones of its scaled features."""
-        unknown = set(natural) - set(self.names_out)
+    def recover(self, given: Mapping[str, Given]) -> dict[str, dict[str, Array]]:
+        """Return usual parameters per column from natural or usual ones of its scaled features."""
+        known = [one.name for fitted in self.columns for one in fitted.features]
+        unknown = set(given) - set(known) - {fitted.column.name for fitted in self.columns if fitted.features}
         if unknown:
-            raise TableError(f"the feature {min(unknown)!r}", f"expected some of {self.names_out}")
+            raise TableError(f"the feature {min(unknown, key=str)!r}", f"expected some of {known}")
         recovered = {}
         for fitted in self.columns:
-            absent = [one.name for one in fitted.features if one.name not in natural]
-            if len(absent) == len(fitted.features):
-                continue
-            name = fitted.column.name
-            if absent:
-                raise TableError(f"no parameters of {absent[0]!r}", "expected all features of it", column=name)
-            recovered[name] = fitted.recover([natural[one.name] for one in fitted.features])
+            naturals = natural_parameters(fitted.column.name, fitted.features, given, known)
+            if naturals is not None:
+                recovered[fitted.column.name] = fitted.recover(naturals)
         return recovered
 
     def _seed(self, key: Any) -> int | None:
