@@ -11,7 +11,13 @@ from evenly.scaling.methods import METHODS, Method, get_method
 from evenly.scaling.outcomes import Outcome, Solved
 from evenly.scaling.scaler import LipschitzScaler
 from evenly.scaling.settings import plain_settings
-from evenly.scaling.smoothness import ball_smoothness, scaled_smoothness, smoothness_at, smoothness_by_parameter
+from evenly.scaling.smoothness import (
+    balancing_weights,
+    ball_smoothness,
+    scaled_smoothness,
+    smoothness_at,
+    smoothness_by_parameter,
+)
 from evenly.scaling.statistics import (
     ColumnStatistics,
     Request,
@@ -55,6 +61,7 @@ __all__ = [
     "Outcome",
     "Request",
     "Solved",
+    "balancing_weights",
     "ball_smoothness",
     "check_key",
     "check_width",

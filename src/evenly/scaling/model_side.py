@@ -7,9 +7,11 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from evenly._support import TableError
 from evenly.likelihoods import Array
 from evenly.scaling.fitted import FittedColumn
 from evenly.scaling.parameters import Given
+from evenly.scaling.smoothness import balancing_weights
 from evenly.scaling.transforming import Transformation
 from evenly.tables import Floats
 
@@ -72,3 +74,44 @@ class ModelSide:
 scaled feature expects 2 along the last axis. Hint: or give usual parameters by name: mean, std.
         """
         return self._transformation.recover(parameters)
+
+    def balance_weights(self, target: float | None = None) -> dict[str, float]:
+        """Return weights of the columns' log-likelihoods that make their smoothness equal, by column.
+
+        A method without the Gamma trick leaves discrete columns as they are. A factor on a log-likelihood is a factor
+        on its smoothness, so that these weights do for a model's objective what scales do for its data:
+        `sum(weights[column] * log_likelihood[column])`. A weight counts a column as if it had been seen so many times:
+        use it to train networks, not where the objective decides between latent classes.
+
+        Parameters
+        ----------
+        target : float, optional
+            The smoothness that every column has when weighted; by default `target_`.
+
+        Returns
+        -------
+        dict of column to float
+            1 where a column's smoothness is 0 or unknown, as that of a constant one. Ignored columns are left out.
+
+        Examples
+        --------
+        >>> from evenly import LipschitzScaler, load_heart
+        >>> scaler = LipschitzScaler("lip-none").fit(load_heart())
+        >>> weights = scaler.balance_weights()
+        >>> {name: round(weight, 2) for name, weight in weights.items() if name in ("st_depression", "sex", "thal")}
+        {'sex': 4594.59, 'st_depression': 1.0, 'thal': 923.9}
+
+        Columns have the target's smoothness when weighted:
+
+        >>> smoothness = scaler.summary_.groupby("column")["smoothness_after"].sum()
+        >>> bool(np.allclose([weights[name] * value for name, value in smoothness.items()], scaler.target_))
+        True
+        """
+        check_is_fitted(self, "columns_")
+        target = self.target_ if target is None else target
+        if not (np.isfinite(target) and target > 0.0):
+            raise TableError(f"target = {target!r}", "expected a positive number")
+        columns = [one for one in self.columns_ if one.features]
+        smoothness = np.array([sum(fit.smoothness_after for fit in one.fits) for one in columns])
+        weights = balancing_weights(smoothness, target).tolist()
+        return {one.column.name: weight for one, weight in zip(columns, weights, strict=True)}
