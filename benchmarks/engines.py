@@ -156,7 +156,7 @@ def run_engine(place: Path, out: Path, columns: int, engine: str, method: str, k
     from evenly.io import find_files
 
     def make() -> LipschitzScaler:
-        return LipschitzScaler(method, kinds=kinds(columns), random_state=0)
+        return LipschitzScaler(method, kinds=kinds(columns), noise="drawn", random_state=0)
 
     in_memory = make().fit(pd.read_parquet(place / "slice.parquet"))
     chosen = get_file_engine(engine)

@@ -401,7 +401,7 @@ def test_several_files_are_scaled_as_one_table_is(evenly, many, tmp_path):
     """In memory or on an engine, by position or by a key."""
     survey(90).write_parquet(tmp_path / "whole.parquet")
     kinds = ("--kind", "zip=ignore", "--kind", "people=count")
-    options = (*kinds, "--missing", "-999", "--seed", "5", "--save", "s/")
+    options = (*kinds, "--missing", "-999", "--noise", "drawn", "--seed", "5", "--save", "s/")
     plain = json.loads(succeeded(evenly("scale", "data/*.parquet", "-o", "out/", *options, "--json")))
     assert (plain["out"], plain["engine"], plain["n_features"]) == ("out/", "polars", 6)
     succeeded(evenly("scale", "whole.parquet", "-o", "memory.parquet", "--load", "s/"))
@@ -414,6 +414,17 @@ def test_several_files_are_scaled_as_one_table_is(evenly, many, tmp_path):
     np.testing.assert_allclose(got[:, :5].to_numpy(), expected[:, :5].to_numpy(), rtol=1e-9)
 
 
+def test_rows_are_scaled_on_their_own_unless_noise_is_asked_for(evenly, tmp_path):
+    survey(90).write_parquet(tmp_path / "all.parquet")
+    survey(90)[40:].write_parquet(tmp_path / "some.parquet")
+    succeeded(evenly("scale", "all.parquet", "-o", "out.parquet", "--kind", "people=count", "--save", "s/"))
+    succeeded(evenly("scale", "some.parquet", "-o", "mean.parquet", "--load", "s/"))
+    succeeded(evenly("scale", "some.parquet", "-o", "drawn.parquet", "--load", "s/", "--noise", "drawn"))
+    whole, mean, drawn = (pl.read_parquet(tmp_path / f"{name}.parquet") for name in ("out", "mean", "drawn"))
+    assert mean.equals(whole[40:])
+    assert (drawn["people"] != mean["people"]).all()
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
@@ -424,7 +435,8 @@ def test_several_files_are_scaled_as_one_table_is(evenly, many, tmp_path):
         (("cut/", "-o", "out/"), "cut/cut.parquet'"),
         (("data/0.parquet", "-o", "data/", "--engine", "polars"), "the folder 'data/', which is not empty"),
         (("*.csv", "-o", "out/"), "expected Parquet, which declares the types of columns"),
-        (("data/0.parquet", "-o", "out/", "--engine", "dask"), "--key"),
+        (("data/0.parquet", "-o", "out/", "--engine", "dask", "--noise", "drawn"), "--key"),
+        (("data/", "-o", "out/", "--noise", "none"), "noise 'none', but expected one of mean, drawn"),
         (("data/0.parquet", "-o", "out/", "--engine", "polars", "--to", "csv"), "--to"),
     ],
 )

@@ -538,9 +538,9 @@ def test_extra_columns_are_left_out_and_said_and_absent_ones_are_errors(engine, 
         scaler.transform(lazily(engine, seen[["a"]]))
 
 
-def test_noise_on_a_lazy_frame_needs_a_key():
+def test_drawn_noise_on_a_lazy_frame_needs_a_key():
     lazy = pl.LazyFrame({"n": [0, 1, 5, 2] * 9, "x": [0.5, 1.5, -2.0, 3.0] * 9, "t": ["a", "b"] * 18})
-    scaler = LipschitzScaler(random_state=0).fit(lazy)
+    scaler = LipschitzScaler(noise="drawn", random_state=0).fit(lazy)
     with pytest.raises(TableError, match=r'has no row numbers.*transform\(frame, key="id"\).*lip-bern'):
         scaler.transform(lazy)
     with pytest.raises(TableError, match="Column 'x': got a key of floats, but expected whole numbers"):

@@ -43,7 +43,7 @@ def table(n: int = 600) -> pl.DataFrame:
 @pytest.fixture(scope="module")
 def scaler() -> Callable[[str], LipschitzScaler]:
     kinds = {"row": "ignore", "note": "ignore"}
-    return lambda method: LipschitzScaler(method, kinds=kinds, passthrough="keep", random_state=0)
+    return lambda method: LipschitzScaler(method, kinds=kinds, passthrough="keep", noise="drawn", random_state=0)
 
 
 @pytest.fixture
@@ -145,7 +145,8 @@ def test_a_table_wider_than_a_batch_goes_row_by_row(tmp_path, monkeypatch):
     monkeypatch.setattr(scaled_files, "BATCH_CELLS", 2)
     narrow = table()["people", "yes", "colour"][:20]
     narrow.write_parquet(tmp_path / "a.parquet")
-    fitted = scale_files(tmp_path / "a.parquet", tmp_path / "out", LipschitzScaler(random_state=0).fit(table()[:, 3:6]))
+    scaler = LipschitzScaler(noise="drawn", random_state=0).fit(table()[:, 3:6])
+    fitted = scale_files(tmp_path / "a.parquet", tmp_path / "out", scaler)
     assert pl.read_parquet(tmp_path / "out").equals(fitted.transform(narrow))
 
 
@@ -157,7 +158,7 @@ def test_passed_through_columns_keep_their_types(tmp_path):
     )
     frame.write_parquet(tmp_path / "a.parquet", row_group_size=100)
     kinds = dict.fromkeys(("row", "note", "category", "day", "list"), "ignore")
-    scaler = LipschitzScaler(kinds=kinds, passthrough="keep", random_state=0)
+    scaler = LipschitzScaler(kinds=kinds, passthrough="keep", noise="drawn", random_state=0)
     fitted = scale_files(tmp_path / "a.parquet", tmp_path / "out", scaler)
     assert pl.read_parquet(tmp_path / "out").equals(fitted.transform(frame))
 

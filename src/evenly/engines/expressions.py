@@ -16,7 +16,7 @@ import narwhals as nw
 from evenly._support import SPACED_NUMBER, TableError
 from evenly.engines.base import Engine, EngineTable
 from evenly.engines.profiling import present
-from evenly.scaling import OFFSET, Feature, FittedScale, NewRows, check_key, finite, noise_steps, prepare
+from evenly.scaling import NOISE_MEAN, OFFSET, Feature, FittedScale, NewRows, check_key, finite, noise_steps, prepare
 from evenly.tables import MISSING_MARKERS, Column, LazyColumn, NewCells, Step, class_codes, read_number, select
 
 
@@ -42,7 +42,7 @@ def scale_lazily(
     columns: Sequence[LazyColumn],
     fitted: Sequence[Fitted],
     rows: NewRows,
-    seed: int,
+    seed: int | None,
     key: Any,
 ) -> Any:
     """Return a lazy frame of the scaled features, of the same engine.
@@ -55,12 +55,12 @@ def scale_lazily(
         The columns to scale, in the fitted order, and what was fitted for each.
     rows : NewRows
         What to do with values and classes that fit did not see.
-    seed : int
-        Seed of the noise.
+    seed : int or None
+        Seed of the noise; None adds its mean.
     key : str or None
         The column of whole numbers that determines the noise of a row.
     """
-    noisy = [one for each in fitted for one in each.features if one.trick == "gamma"]
+    steps = [] if seed is None else [noise_steps(seed, one) for each in fitted for one in each.features if _noisy(one)]
     pairs = {f"x{j}": pair for j, pair in enumerate(zip(fitted, columns, strict=True))}
     engine = table.engine
     late = {name: pair for name, pair in pairs.items() if _is_late(engine, pair[0])}
@@ -79,7 +79,7 @@ def scale_lazily(
     ]
     # An expression uses its inputs many times. Cells, keys and noise are made step by step, as named columns, so that
     # no engine computes the whole expression as many times.
-    noise = [f"n{place}" for place in range(len(noisy))]
+    noise = [f"n{place}" for place in range(len(steps))]
     frame = table.frame.select(*cells, *(_key(table, key).alias(name) for name in noise[:1]))
     if late:
         coded = {
@@ -94,9 +94,9 @@ def scale_lazily(
             if step is not None
         ]
         frame = frame.with_columns(*moved)
-    for turn, steps in enumerate(zip(*(noise_steps(seed, one) for one in noisy), strict=True)):
+    for turn, of_turn in enumerate(zip(*steps, strict=True)):
         sources = noise if turn else noise[:1] * len(noise)
-        made = zip(steps, sources, noise, strict=True)
+        made = zip(of_turn, sources, noise, strict=True)
         frame = frame.with_columns(*(step(nw.col(source)).alias(name) for step, source, name in made))
     left = iter(noise)
     scaled = []
@@ -104,10 +104,14 @@ def scale_lazily(
         if not each.features:
             scaled.append(nw.col(f"x{j}"))
         for one, fit in zip(each.features, each.fits, strict=True):
-            drawn = nw.col(next(left)) if one.trick == "gamma" else None
-            scaled.append(_scale(one, each.column, nw.col(f"x{j}"), fit.scale, drawn))
+            added = nw.col(next(left)) if seed is not None and _noisy(one) else NOISE_MEAN
+            scaled.append(_scale(one, each.column, nw.col(f"x{j}"), fit.scale, added))
     names = [name for each in fitted for name in each.names_out]
     return engine.unwrap(frame.select(*(each.alias(name) for each, name in zip(scaled, names, strict=True))))
+
+
+def _noisy(feature: Feature) -> bool:
+    return feature.trick == "gamma"
 
 
 def _is_late(engine: Engine, fitted: Fitted) -> bool:
@@ -120,23 +124,23 @@ def _key(table: EngineTable, key: Any) -> nw.Expr:
     if key is None:
         raise TableError(
             "a lazy frame, which has no row numbers",
-            "the noise of the Gamma trick needs a key",
+            "drawn noise of the Gamma trick needs a key",
             'name a column of whole numbers that identifies rows: transform(frame, key="id") or --key id; '
-            "or choose a method without noise, such as lip-bern",
+            'or choose noise="mean", or a method without noise, such as lip-bern',
         )
     (column,), _ = select(table, [key])
     check_key(column.name, column.storage)
     return nw.col(column.name).cast(nw.Int64).fill_null(-1)
 
 
-def _scale(feature: Feature, column: Column, cells: nw.Expr, scale: float, noise: nw.Expr | None) -> nw.Expr:
+def _scale(feature: Feature, column: Column, cells: nw.Expr, scale: float, noise: nw.Expr | float) -> nw.Expr:
     """Return a scaled feature from the values or codes of its column."""
     values = cells
     if feature.trick == "none" and feature.likelihood.scalable:
         values = prepare(column, cells)
     elif feature.code is not None:
         values = nw.when(cells == float(feature.code)).then(1.0).otherwise(0.0 * cells)
-    if feature.trick == "gamma" and noise is not None:
+    if _noisy(feature):
         values = values + OFFSET + noise
     scaled: nw.Expr = feature.likelihood.scale_data(values, scale)
     return scaled

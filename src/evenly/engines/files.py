@@ -43,9 +43,9 @@ def scale_files(
     engine : {"polars", "duckdb", "dask", "spark"}
         The engine that reads, computes and writes. Spark runs in the active session if there is one.
     key : str, optional
-        A column of whole numbers that determines the noise of the Gamma trick. Without it, noise depends on the row's
-        position, as in memory, and is added batch by batch in this process; Dask and Spark, which do not keep the
-        order of rows, need a key.
+        A column of whole numbers that determines the noise of the Gamma trick. Without it, a scaler with
+        `noise="drawn"` draws noise by the row's position, as in memory, batch by batch in this process; Dask and
+        Spark, which do not keep the order of rows, then need a key.
 
     Returns
     -------
@@ -163,9 +163,9 @@ def _check_key(scaler: LipschitzScaler, engine: FileEngine, key: str | None, col
     elif not engine.keeps_order and _draws_noise(scaler):
         raise TableError(
             f"no key, and {engine.name} does not keep the order of rows",
-            "the noise of the Gamma trick needs one of them",
-            "name a column of whole numbers that identifies rows (key, --key), choose a method without noise, such as "
-            "lip-bern, or use polars or duckdb",
+            "drawn noise of the Gamma trick needs one of them",
+            "name a column of whole numbers that identifies rows (key, --key), choose the mean of the noise "
+            '(noise="mean", --noise mean) or a method without noise, such as lip-bern, or use polars or duckdb',
         )
 
 
@@ -174,6 +174,8 @@ def _is_fitted(scaler: LipschitzScaler) -> bool:
 
 
 def _draws_noise(scaler: LipschitzScaler) -> bool:
+    if scaler.noise != "drawn":
+        return False
     if not _is_fitted(scaler):  # the fit may turn out to need none, but nobody wants to wait for that
         return get_method(scaler.method).trick == "gamma"
     return any(feature.trick == "gamma" for fitted in scaler.columns_ for feature in fitted.features)

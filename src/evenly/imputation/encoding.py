@@ -17,6 +17,7 @@ import numpy.typing as npt
 from evenly.imputation.calibration import PLAIN, Calibration
 from evenly.imputation.columns import ModelledColumn
 from evenly.models import Data, Layout
+from evenly.scaling import balancing_weights
 from evenly.tables import Floats
 
 LARGEST_TARGET = 1e30
@@ -116,12 +117,7 @@ class EncodedTable:
         The likelihoods of classes and bins cannot be scaled, but a factor on a log-likelihood is a factor on its
         smoothness, which these weights make equal for all columns. They are relative to the median, and clipped.
         """
-        smoothness = np.array([one.spec.smoothness for one in self.columns])
-        usable = np.isfinite(smoothness) & (smoothness > 0.0)
-        if not usable.any():
-            return np.ones(len(smoothness))
-        typical = float(np.median(smoothness[usable]))
-        return np.clip(typical / np.where(usable, smoothness, typical), 1.0 / MOST_WEIGHT, MOST_WEIGHT)
+        return balancing_weights(np.array([one.spec.smoothness for one in self.columns]), most=MOST_WEIGHT)
 
 
 def lay_out(columns: Sequence[ModelledColumn]) -> Layout:

@@ -69,6 +69,7 @@ class FitSettings:
             bound="paper" if self.paper else self.training.bound,
             zeros="clip" if self.paper else "shift",
             passthrough="keep",
+            noise="drawn",
             random_state=self.seed,
             **self.declared,
         )

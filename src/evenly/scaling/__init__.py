@@ -11,7 +11,13 @@ from evenly.scaling.methods import METHODS, Method, get_method
 from evenly.scaling.outcomes import Outcome, Solved
 from evenly.scaling.scaler import LipschitzScaler
 from evenly.scaling.settings import check_strict, plain_settings
-from evenly.scaling.smoothness import ball_smoothness, scaled_smoothness, smoothness_at, smoothness_by_parameter
+from evenly.scaling.smoothness import (
+    balancing_weights,
+    ball_smoothness,
+    scaled_smoothness,
+    smoothness_at,
+    smoothness_by_parameter,
+)
 from evenly.scaling.statistics import (
     ColumnStatistics,
     Request,
@@ -30,6 +36,7 @@ from evenly.scaling.transforming import NewRows, warn_of_changes
 from evenly.scaling.tricks import (
     NOISE_A,
     NOISE_B,
+    NOISE_MEAN,
     OFFSET,
     Feature,
     check_key,
@@ -44,6 +51,7 @@ __all__ = [
     "METHODS",
     "NOISE_A",
     "NOISE_B",
+    "NOISE_MEAN",
     "OFFSET",
     "ColumnStatistics",
     "Feature",
@@ -55,6 +63,7 @@ __all__ = [
     "Outcome",
     "Request",
     "Solved",
+    "balancing_weights",
     "ball_smoothness",
     "check_key",
     "check_strict",

@@ -27,10 +27,10 @@ class LazyScaling(Protocol):
         columns: Sequence[LazyColumn],
         fitted: Sequence[Any],
         rows: Any,
-        seed: int,
+        seed: int | None,
         key: Any,
     ) -> Any:
-        """Return a lazy frame of the scaled features."""
+        """Return a lazy frame of the scaled features; without a seed, with the mean of the noise."""
 
 
 def lazy_scaling() -> LazyScaling:

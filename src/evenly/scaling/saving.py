@@ -67,7 +67,8 @@ def scaler_from_plain(
 
 
 def _rebuild(kind: type[LipschitzScaler], saved: dict[str, Any], own: dict[str, Likelihood]) -> LipschitzScaler:
-    settings = {"passthrough": "keep"} | saved["settings"]  # files from before there was a choice
+    # What scalers did that were saved before there was a choice.
+    settings = {"passthrough": "keep", "noise": "drawn"} | saved["settings"]
     if settings.get("likelihoods"):
         settings["likelihoods"] = {label: own.get(one, one) for label, one in settings["likelihoods"].items()}
     scaler = kind(**settings)

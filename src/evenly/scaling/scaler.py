@@ -22,13 +22,14 @@ from evenly._support import (
     table_tags,
     write_json,
 )
-from evenly.likelihoods import Array, Likelihood
+from evenly.likelihoods import Likelihood
 from evenly.scaling.fitted import fit_scales
 from evenly.scaling.inputs import check_width, open_checked
 from evenly.scaling.lazy_frames import open_lazy
 from evenly.scaling.measuring import MeasuredColumn, Measurer
 from evenly.scaling.merging import merge_scalers
 from evenly.scaling.methods import METHODS, get_method
+from evenly.scaling.model_side import ModelSide
 from evenly.scaling.saving import scaler_from_plain, scaler_to_plain
 from evenly.scaling.settings import check_mergeable, check_settings, own_likelihoods
 from evenly.scaling.summary import Reported, warn_of_outcomes
@@ -44,7 +45,7 @@ from evenly.tables import (
 )
 
 
-class LipschitzScaler(Reported, TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+class LipschitzScaler(Reported, ModelSide, TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """Scale every column so that the local smoothness of its log-likelihood is the same.
 
     Parameters
@@ -70,6 +71,9 @@ class LipschitzScaler(Reported, TransformerMixin, BaseEstimator):  # type: ignor
     zeros : {"shift", "clip"}
         What to do with zeros in a positive column: shift it by its smallest positive value, or clip them to 1e-30 as
         the paper's code does.
+    noise : {"mean", "drawn"}
+        What the Gamma trick adds to discrete values in `transform`: the mean of its noise, so that the features of a
+        row depend on that row alone, or noise drawn by the row's position or key, as the paper trains its models on.
     strict : bool
         Whether `transform` refuses the cells that `fit` refuses. By default, a value without a density is used as the
         nearest one that has it, and what is no finite number counts as missing, with a warning.
@@ -80,7 +84,7 @@ class LipschitzScaler(Reported, TransformerMixin, BaseEstimator):  # type: ignor
         Whether `transform` leaves out columns that are no variables (identifiers, dates, free text, no observed cell),
         or returns them as they are.
     random_state : int, RandomState or None
-        Seeds the noise of the Gamma trick. Fitting draws no noise.
+        Seeds noise that is drawn. Fitting draws none.
 
     Attributes
     ----------
@@ -127,6 +131,7 @@ class LipschitzScaler(Reported, TransformerMixin, BaseEstimator):  # type: ignor
         schema: Schema | str | Path | None = None,
         missing: Mapping[Any, Sequence[Value]] | Sequence[Value] | None = None,
         zeros: Literal["shift", "clip"] = "shift",
+        noise: Literal["mean", "drawn"] = "mean",
         strict: bool = False,
         handle_unknown: Literal["ignore", "error"] = "ignore",
         passthrough: Literal["drop", "keep"] = "drop",
@@ -141,6 +146,7 @@ class LipschitzScaler(Reported, TransformerMixin, BaseEstimator):  # type: ignor
         self.schema = schema
         self.missing = missing
         self.zeros = zeros
+        self.noise = noise
         self.strict = strict
         self.handle_unknown = handle_unknown
         self.passthrough = passthrough
@@ -148,8 +154,9 @@ class LipschitzScaler(Reported, TransformerMixin, BaseEstimator):  # type: ignor
 
     def __sklearn_tags__(self) -> Any:
         tags = table_tags(super().__sklearn_tags__())
-        # The Gamma trick's noise belongs to a row's position: rows in another order get other noise.
-        tags.non_deterministic = getattr(METHODS.get(str(self.method)), "trick", None) == "gamma"
+        # Drawn noise belongs to a row's position: rows in another order get other noise.
+        tricked = getattr(METHODS.get(str(self.method)), "trick", None) == "gamma"
+        tags.non_deterministic = tricked and self.noise == "drawn"
         return tags
 
     # --- fitting ----------------------------------------------------------------------------------------------
@@ -240,7 +247,7 @@ class LipschitzScaler(Reported, TransformerMixin, BaseEstimator):  # type: ignor
     def _transformation(self) -> Transformation:
         check_is_fitted(self, "columns_")
         rows = NewRows(self.strict, self.handle_unknown, self.passthrough)
-        return Transformation(self.columns_, self.container_, self.seed_, rows)
+        return Transformation(self.columns_, self.container_, self.seed_, drawn=self.noise == "drawn", rows=rows)
 
     def transform(self, X: Any, key: Any = None) -> Any:
         """Scale a table. Missing cells stay missing; columns are found by name, in any order.
@@ -256,8 +263,8 @@ class LipschitzScaler(Reported, TransformerMixin, BaseEstimator):  # type: ignor
             A lazy frame gives a lazy frame of its engine, scaled by expressions, to the same numbers. Nothing is
             computed yet, so there are no warnings; where memory would raise an error, cells are missing.
         key : column, optional
-            A column of whole numbers that identifies rows. The noise of the Gamma trick is drawn by it, the same on
-            every engine; without it, by a row's position. A lazy frame needs it.
+            A column of whole numbers that identifies rows. The noise of the Gamma trick is then drawn by it, the same
+            on every engine, whatever `noise` is. Drawn noise on a lazy frame, which has no positions, needs it.
 
         Examples
         --------
@@ -283,7 +290,7 @@ class LipschitzScaler(Reported, TransformerMixin, BaseEstimator):  # type: ignor
         Parameters
         ----------
         parts : iterable of tables
-            In memory, one at a time. Rows are numbered across parts, so that the noise is that of the whole.
+            In memory, one at a time. Rows are numbered across parts, so that drawn noise is that of the whole.
         key : column, optional
             As for `transform`.
         start : int
@@ -314,32 +321,6 @@ class LipschitzScaler(Reported, TransformerMixin, BaseEstimator):  # type: ignor
         check_is_fitted(self, "columns_")
         check_input_names(self, input_features)
         return np.array(self._transformation.names_out, dtype=object)
-
-    def unscale(self, natural: Mapping[str, Array]) -> dict[str, dict[str, Array]]:
-        """Return usual parameters per column, in the table's units, tricks undone.
-
-        Parameters
-        ----------
-        natural : mapping of feature to array
-            Natural parameters of the scaled features, along the last axis (NumPy, JAX or PyTorch).
-
-        Returns
-        -------
-        dict of column to dict of parameter to array
-            Columns none of whose features are given are left out.
-
-        Examples
-        --------
-        >>> rng = np.random.default_rng(0)
-        >>> table = np.column_stack([rng.normal(0.0, 2.0, 500), rng.poisson(3.0, 500)])
-        >>> scaler = LipschitzScaler(random_state=0).fit(table)
-        >>> usual = scaler.unscale(scaler.natural_)
-        >>> bool(np.isclose(usual["x0"]["mean"], table[:, 0].mean()))
-        True
-        >>> bool(np.isclose(usual["x1"]["rate"], table[:, 1].mean()))
-        True
-        """
-        return self._transformation.recover(natural)
 
     # --- saving ---------------------------------------------------------------------------------------------------
 

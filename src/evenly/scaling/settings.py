@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 CHOICES = {
     "bound": ("exact", "paper"),
     "zeros": ("shift", "clip"),
+    "noise": ("mean", "drawn"),
     "handle_unknown": ("ignore", "error"),
     "passthrough": ("drop", "keep"),
 }

@@ -68,6 +68,30 @@ def scaled_smoothness(family: Likelihood, natural: Array, scale: float, bound: B
         return float(np.exp(log_scaled_smoothness(family, fisher, float(np.log(scale)), bound)))
 
 
+def balancing_weights(smoothness: Floats, target: float | None = None, most: float = np.inf) -> Floats:
+    """Return the weights of log-likelihoods that make their smoothness equal: its inverse, relative to a target.
+
+    Parameters
+    ----------
+    smoothness : array
+        Of each log-likelihood; one that is 0 or not finite gets the weight 1.
+    target : float, optional
+        By default the median of the others, so that the weights lie around 1.
+    most : float
+        Weights are clipped to this factor around 1.
+
+    Examples
+    --------
+    >>> balancing_weights(np.array([0.25, 1.0, 2.0, 0.0]))
+    array([4. , 1. , 0.5, 1. ])
+    """
+    usable = np.isfinite(smoothness) & (smoothness > 0.0)
+    if not usable.any():
+        return np.ones(len(smoothness))
+    typical = float(np.median(smoothness[usable])) if target is None else target
+    return np.clip(typical / np.where(usable, smoothness, typical), 1.0 / most, most)
+
+
 def ball_smoothness(family: Likelihood, natural: Array, radius: float) -> float:
     """Return the smoothness over a ball; as its radius goes to 0, that becomes the estimator.
 

@@ -15,7 +15,7 @@ from evenly._support import EvenlyWarning, ScaleWarning
 from evenly.scaling.fitted import FittedColumn, SummaryRow
 from evenly.scaling.outcomes import Outcome
 from evenly.scaling.smoothness import Bound
-from evenly.tables import Floats, Schema, build_table
+from evenly.tables import Schema, build_table
 
 EXPECTED = (Outcome.REACHED, Outcome.SCALED, Outcome.PASSED_THROUGH)
 """Outcomes that need no warning."""
@@ -43,13 +43,6 @@ class Reported:
         """One row a feature: a Polars table for one, else a pandas table if it is installed, else a record array."""
         check_is_fitted(self, "columns_")
         return summary_table(self.columns_, self.container_, with_bound=self.bound == "paper")
-
-    @property
-    def natural_(self) -> dict[str, Floats]:
-        """Maximum-likelihood natural parameters of the scaled features, by feature."""
-        check_is_fitted(self, "columns_")
-        pairs = [pair for one in self.columns_ for pair in zip(one.features, one.fits, strict=True)]
-        return {one.name: fit.natural for one, fit in pairs if fit.natural is not None}
 
 
 def summary_table(columns: Sequence[FittedColumn], container: str, *, with_bound: bool) -> Any:

@@ -15,6 +15,7 @@ from evenly.likelihoods import Array
 from evenly.scaling.fitted import FittedColumn
 from evenly.scaling.inputs import left_out, pass_through, row_keys
 from evenly.scaling.lazy_frames import lazy_scaling
+from evenly.scaling.parameters import Given, natural_parameters
 from evenly.tables import (
     Change,
     LazyTable,
@@ -38,12 +39,14 @@ class NewRows:
 
 @dataclass(frozen=True)
 class Transformation:
-    """Fitted columns of a kind of table, and the seed of their noise."""
+    """Fitted columns of a kind of table, and their noise."""
 
     columns: Sequence[FittedColumn]
     container: str
     """What the fitted table was."""
     seed: int
+    drawn: bool
+    """Whether noise is drawn without a key; if not, its mean is added."""
     rows: NewRows = field(default_factory=NewRows)
 
     def keeps(self, column: FittedColumn) -> bool:
@@ -68,13 +71,13 @@ class Transformation:
         wanted : str
             The container of the result; "default" is that of the table.
         key : column or None
-            What the noise goes by; without it, it goes by a row's position.
+            What noise is drawn by; without it, drawn noise goes by a row's position.
         start : int
             The position of the first row.
         """
         cells, extra = self._select(table, key)
         container = table.container if wanted == "default" else wanted
-        keys = None if key is None else row_keys(table, key)
+        keys, seed = None if key is None else row_keys(table, key), self._seed(key)
         messages = [left_out(extra)] if extra else []
 
         def scale_one(fitted: FittedColumn, stored: TableColumn) -> tuple[list[Any], list[Change]]:
@@ -82,7 +85,7 @@ class Transformation:
                 return [pass_through(stored, table.container, container)], []
             values, changes = fitted.read(stored, strict=self.rows.strict, handle_unknown=self.rows.handle_unknown)
             # A column that is not scaled may still be the table's own memory, which is not ours to give away.
-            scaled = fitted.scale(values, self.seed, keys, start)
+            scaled = fitted.scale(values, seed, keys, start)
             return [part if part.flags.owndata else part.copy() for part in scaled], changes
 
         results = map_columns(scale_one, self.kept, cells, n_rows=table.n_rows)
@@ -115,7 +118,7 @@ class Transformation:
             raise TableError(
                 "no column with a variable in it", "a lazy frame expects one at least", 'pass passthrough="keep"'
             )
-        return lazy_scaling().scale_lazily(table, cells, self.kept, self.rows, self.seed, key)
+        return lazy_scaling().scale_lazily(table, cells, self.kept, self.rows, self._seed(key), key)
 
     def restore(self, table: Table) -> Any:
         """Return the columns that scaled features came from; dropped ones too, if the table has them nevertheless."""
@@ -133,22 +136,22 @@ class Transformation:
                 data[one.label] = pass_through(next(cells), table.container, self.container)
         return build_table(data, self.container, table.native) if data else empty_table(table, self.container)
 
-    def recover(self, natural: Mapping[str, Array]) -> dict[str, dict[str, Array]]:
-        """Return usual parameters per column from natural ones of its scaled features."""
-        names = [name for one in self.columns for name in one.names_out]
-        unknown = set(natural) - set(names)
+    def recover(self, given: Mapping[str, Given]) -> dict[str, dict[str, Array]]:
+        """Return usual parameters per column from natural or usual ones of its scaled features."""
+        known = [one.name for fitted in self.columns for one in fitted.features]
+        unknown = set(given) - set(known) - {fitted.column.name for fitted in self.columns if fitted.features}
         if unknown:
-            raise TableError(f"the feature {min(unknown)!r}", f"expected some of {names}")
+            raise TableError(f"the feature {min(unknown, key=str)!r}", f"expected some of {known}")
         recovered = {}
         for fitted in self.columns:
-            absent = [one.name for one in fitted.features if one.name not in natural]
-            if len(absent) == len(fitted.features):
-                continue
-            name = fitted.column.name
-            if absent:
-                raise TableError(f"no parameters of {absent[0]!r}", "expected all features of it", column=name)
-            recovered[name] = fitted.recover([natural[one.name] for one in fitted.features])
+            naturals = natural_parameters(fitted.column.name, fitted.features, given, known)
+            if naturals is not None:
+                recovered[fitted.column.name] = fitted.recover(naturals)
         return recovered
+
+    def _seed(self, key: Any) -> int | None:
+        """Return the seed of the noise; None for its mean. To name a key is to ask for noise that is drawn."""
+        return self.seed if self.drawn or key is not None else None
 
     def _select(self, table: Any, key: Any) -> tuple[list[Any], list[Any]]:
         """Return the columns of a table that the output is made of, and the labels of those that fit did not see.

@@ -7,7 +7,7 @@ import typer
 from evenly._support import TableError
 from evenly.cli.app import app
 from evenly.cli.checks import check_load, check_models, check_out, check_place
-from evenly.cli.options import AsJson, Form, Kind, Missing, Quiet, Schema, Seed, To, read, settings_of
+from evenly.cli.options import AsJson, Form, Kind, Missing, Quiet, Schema, Seed, To, choice, read, settings_of
 from evenly.cli.printing import print_json, printed_warnings, say, say_files, writing
 
 Tables = Annotated[
@@ -42,7 +42,15 @@ Key = Annotated[
     str | None,
     typer.Option(
         metavar="COLUMN",
-        help="Whole numbers that identify rows: noise depends on them, not on a row's position.",
+        help="Whole numbers that identify rows: noise is drawn by them.",
+        show_default=False,
+    ),
+]
+Noise = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NOISE",
+        help="Of the methods that end in -gamma: mean, the default, or drawn, for training as in the paper.",
         show_default=False,
     ),
 ]
@@ -56,6 +64,7 @@ def scale(
     save: Save = None,
     load: Load = None,
     engine: Engine = None,
+    noise: Noise = None,
     key: Key = None,
     schema: Schema = None,
     kind: Kind = None,
@@ -73,6 +82,7 @@ def scale(
     Larger than memory: evenly scale 'data/*.parquet' -o scaled/ --engine duckdb
     """
     check_models([], [method])
+    choice([noise] if noise else [], ("mean", "drawn"), "noise")
     engine = choose_engine(engine, table, {form, to})
     if engine is None:
         check_out(out, form=to)
@@ -84,6 +94,8 @@ def scale(
 
         scaler = LipschitzScaler(method, random_state=seed, **settings) if load is None else LipschitzScaler.load(load)
         scaler.set_params(passthrough="keep")  # what is no variable belongs to the file nevertheless
+        if noise is not None:
+            scaler.set_params(noise=noise)
         if engine is None:
             scale_table(read(table, form), scaler, out, fit=load is None, key=key, to=to)
         else:
