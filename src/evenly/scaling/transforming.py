@@ -8,12 +8,14 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
+import numpy as np
+
 from evenly._support import EvenlyWarning, TableError
 from evenly.likelihoods import Array
 from evenly.scaling.fitted import FittedColumn
 from evenly.scaling.inputs import left_out, pass_through, row_keys
 from evenly.scaling.lazy_frames import lazy_scaling
-from evenly.tables import LazyTable, Table, TableColumn, build_table, map_columns, select
+from evenly.tables import LazyTable, Table, TableColumn, build_table, map_columns, retype, select
 
 
 @dataclass(frozen=True)
@@ -60,7 +62,9 @@ class Transformation:
         results = map_columns(scale_one, self.columns, cells, n_rows=table.n_rows)
         for message in messages:
             warnings.warn(message, EvenlyWarning, stacklevel=3)
-        return build_table(dict(zip(self.names_out, chain(*results), strict=True)), container, table.native)
+        # Models know no masks: missing features of a masked array are NaN.
+        like = None if container == "numpy" else table.native
+        return build_table(dict(zip(self.names_out, chain(*results), strict=True)), container, like)
 
     def scale_lazily(self, table: LazyTable, wanted: str, key: Any) -> Any:
         """Return a lazy frame of the scaled features."""
@@ -84,8 +88,10 @@ class Transformation:
             if one.features:
                 data[one.label] = one.restore([next(cells).numbers for _ in one.features], self.container)
             else:
-                data[one.label] = pass_through(next(cells), table.container, self.container)
-        return build_table(data, self.container, table.native)
+                passed = pass_through(next(cells), table.container, self.container)
+                data[one.label] = retype(np.asanyarray(passed), one.stored) if self.container == "numpy" else passed
+        masked = self.container == "numpy" and any(one.stored.masked for one in self.columns)
+        return build_table(data, self.container, np.ma.array([]) if masked else table.native)
 
     def recover(self, natural: Mapping[str, Array]) -> dict[str, dict[str, Array]]:
         """Return usual parameters per column from natural ones of its scaled features."""

@@ -33,7 +33,7 @@ from evenly.tables.profile import (
     read_number,
     refuse_infinite,
 )
-from evenly.tables.restore import fill_cells, restore_column
+from evenly.tables.restore import fill_cells, restore_column, retype
 from evenly.tables.schema import CLASS_KINDS, Column, Kind, Schema
 
 __all__ = [
@@ -87,5 +87,6 @@ __all__ = [
     "read_number",
     "refuse_infinite",
     "restore_column",
+    "retype",
     "select",
 ]
