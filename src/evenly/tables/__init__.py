@@ -21,6 +21,7 @@ from evenly.tables.frames import Table, build_table, map_columns, open_table, se
 from evenly.tables.inspection import inspect_table
 from evenly.tables.kind_inference import is_wordy, may_be_identifier
 from evenly.tables.lazy import LazyColumn, LazyTable
+from evenly.tables.precision import Precision, find_precision
 from evenly.tables.profile import (
     MISSING_MARKERS,
     MOST_SPAN,
@@ -48,6 +49,7 @@ __all__ = [
     "LazyColumn",
     "LazyTable",
     "NumberSummary",
+    "Precision",
     "Rule",
     "Schema",
     "Stored",
@@ -73,6 +75,7 @@ __all__ = [
     "encode_counts",
     "encode_growing",
     "fill_cells",
+    "find_precision",
     "infer_column",
     "infer_schema",
     "inspect_table",
