@@ -327,16 +327,42 @@ def test_another_encoding_is_read_and_said(evenly, tmp_path):
     assert done.stderr.startswith("evenly: warning: ")
 
 
-@pytest.mark.parametrize(
-    ("frame", "says"),
-    [
-        (survey().drop_nulls(), "without missing cells"),
-        (pl.DataFrame({"a": [None, None], "b": [None, None]}, schema={"a": pl.Float64, "b": pl.String}), "known"),
-    ],
-)
-def test_impute_refuses_a_table_with_nothing_to_do_or_to_learn_from(evenly, table, frame, says, tmp_path):
-    failed(evenly("impute", table("parquet", frame), "-o", "out.csv"), says)
+def test_impute_refuses_a_table_with_nothing_to_learn_from(evenly, table, tmp_path):
+    empty = pl.DataFrame({"a": [None, None], "b": [None, None]}, schema={"a": pl.Float64, "b": pl.String})
+    failed(evenly("impute", table("parquet", empty), "-o", "out.csv"), "known")
     assert not (tmp_path / "out.csv").exists()
+
+
+def test_impute_copies_a_complete_table_and_says_so(evenly, table, tmp_path):
+    complete = survey().drop_nulls()
+    says = succeeded(evenly("impute", table("parquet", complete), "-o", "out.parquet"))
+    assert "Nothing to fill" in says
+    assert "--missing" in says
+    assert pl.read_parquet(tmp_path / "out.parquet").equals(complete)
+    told = json.loads(succeeded(evenly("impute", table("parquet", complete), "-o", "out.csv", "--json")))
+    assert told == {"out": "out.csv", "samples": [], "trial": None}
+    assert pl.read_csv(tmp_path / "out.csv").height == complete.height
+
+
+def test_a_complete_table_may_be_learned_from_for_new_rows(evenly, table, tmp_path):
+    options = ("-o", "out.parquet", "--model", "marginal", "--share", "0", "--save", "saved.imputer")
+    succeeded(evenly("impute", table("parquet", survey().drop_nulls()), *options))
+    new = evenly("impute", table("csv"), "-o", "new.csv", "--load", "saved.imputer", "--precision", "full")
+    succeeded(new)
+    assert (tmp_path / "new.csv").exists()
+
+
+def test_impute_keeps_the_precision_of_a_column_unless_told_otherwise(evenly, tmp_path):
+    rng = np.random.default_rng(0)
+    cells = [None if i % 7 == 0 else round(value, 1) for i, value in enumerate(rng.normal(37.5, 1.0, 50).tolist())]
+    pl.DataFrame({"temperature": cells, "x": rng.normal(size=50)}).write_csv(tmp_path / "fever.csv")
+    for options in ((), ("--precision", "full")):
+        chosen = ("--model", "marginal", "--share", "0", *options)
+        succeeded(evenly("impute", "fever.csv", "-o", "full.csv", *chosen))
+        lines = (tmp_path / "full.csv").read_text().splitlines()[1:]
+        decimals = {len(line.partition(",")[0].partition(".")[2]) for line in lines}
+        assert (decimals == {1}) == (not options)
+    failed(evenly("impute", "fever.csv", "-o", "full.csv", "--precision", "half"), "half")
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ from evenly._support.files import (
     write_tensors,
     write_text,
 )
-from evenly._support.labels import as_text, refuse_duplicates
+from evenly._support.labels import as_text, refuse_duplicates, refuse_surrogates
 from evenly._support.optional import require, require_later
 from evenly._support.patterns import DATE, NUMBER, SPACED_NUMBER
 from evenly._support.plain import align, to_plain
@@ -47,6 +47,7 @@ __all__ = [
     "read_tensors",
     "readable",
     "refuse_duplicates",
+    "refuse_surrogates",
     "replacing",
     "replacing_folder",
     "require",

@@ -13,9 +13,31 @@ def as_text(label: Any) -> str:
 
 
 def refuse_duplicates(labels: list[Any]) -> list[str]:
-    """Return names as texts; refuse duplicates."""
+    """Return names as texts; refuse duplicates, and names that are no Unicode."""
     texts = [as_text(label) for label in labels]
+    for text in texts:
+        refuse_surrogates(text, "a name")
     if len(set(texts)) < len(texts):
         twice = next(text for j, text in enumerate(texts) if text in texts[:j])
         raise TableError("the name more than once", "expected names to differ", "rename one", column=twice)
     return texts
+
+
+def refuse_surrogates(text: str, what: str, column: Any = None) -> None:
+    """Refuse a text with half a character, which no file can hold.
+
+    Examples
+    --------
+    >>> refuse_surrogates("\\ud800", "a name")
+    Traceback (most recent call last):
+    evenly.TableError: got a name with a lone surrogate, '\\ud800', but expected Unicode. ...
+    """
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        raise TableError(
+            f"{what} with a lone surrogate, {text!r}",
+            "expected Unicode",
+            "text.encode('utf-8', 'replace').decode() replaces it",
+            column=column,
+        ) from None

@@ -57,18 +57,13 @@ def check_load(load: str | None, what: str, fits: bool) -> None:
         raise TableError("--load and an option of fitting", "expected one of them", f"a saved {what} is fitted already")
 
 
-def check_cells(opened: Any, settings: dict[str, Any], *, filled: bool = True) -> None:
-    """Refuse a table with nothing to learn from or, if cells are to be `filled`, with nothing to fill."""
+def check_cells(opened: Any, settings: dict[str, Any]) -> bool:
+    """Refuse a table with nothing to learn from; returns whether some cell of a modelled column is missing."""
     from evenly.tables import inspect_table
 
     columns = [one for one in inspect_table(opened, **settings).columns if one.kind != "ignore"]
-    if filled and not any(one.n_missing for one in columns):
-        raise TableError(
-            "a table without missing cells",
-            "expected some to fill",
-            "if a value such as -999 means missing, give it with --missing",
-        )
     if all(one.missing_share == 1.0 for one in columns):
         raise TableError(
             "a table without a known cell in a column of numbers or classes", "expected some to learn from"
         )
+    return any(one.n_missing for one in columns)

@@ -88,11 +88,6 @@ class OpenedTable:
             for one, new in zip(self.columns, filled, strict=True)
         ]
 
-    def holds_fractions(self) -> list[bool]:
-        """Return, for each modelled column, whether its type can hold fractions."""
-        modelled = {one.spec.name for one in self.encoded.columns}
-        return [one.cells.storage == "float" for one in self.columns if one.fitted.column.name in modelled]
-
 
 def open_for(estimator: Any, scaler: LipschitzScaler, ensemble: Ensemble, X: Any) -> OpenedTable:
     """Open a table, find the columns of fit in it and encode them; warns of columns not seen in fit.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -58,8 +59,11 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
         `likelihoods` has one for them.
     estimate : {"mean", "median", "mode"}
         Which value of a number's distribution is imputed. For classes it is the most probable one (with "median", the
-        median class if they are ordered). The mean of whole numbers is rounded if the column's type is integer, and
-        left as it is in a column of floats.
+        median class if they are ordered).
+    precision : {"column", "full"}
+        Whether imputed numbers are rounded to the precision that the column was recorded with: whole numbers stay
+        whole, also in a column of floats, 38.4 stays at one decimal, multiples of 50 stay such. With "full", only a
+        column's type rounds.
     strict : bool
         Whether new rows are refused if they have cells that `fit` refuses, as in `LipschitzScaler`.
     training : Training, optional
@@ -122,6 +126,7 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
         schema: Schema | str | Path | None = None,
         missing: Mapping[Any, Sequence[Value]] | Sequence[Value] | None = None,
         estimate: Literal["mean", "median", "mode"] = "mean",
+        precision: Literal["column", "full"] = "column",
         strict: bool = False,
         training: Training | None = None,
         callbacks: Sequence[Callback] | None = None,
@@ -139,6 +144,7 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
         self.schema = schema
         self.missing = missing
         self.estimate = estimate
+        self.precision = precision
         self.strict = strict
         self.training = with_moved(training, moved) if moved else training
         self.callbacks = callbacks
@@ -211,9 +217,7 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
         return self._transform(self._open(X))
 
     def _transform(self, opened: OpenedTable) -> Any:
-        means = self.estimate == "mean" and self.preset != "paper"
-        rounded = [not (means and fractions) for fractions in opened.holds_fractions()]
-        filled = self._predictor().choose(opened.encoded, opened.rows, opened.n_rows, [self._choose], rounded)
+        filled = self._predictor().choose(opened.encoded, opened.rows, opened.n_rows, [self._choose])
         return self._fill(opened, filled[0])
 
     def transform_file(self, source: str | Path, out: str | Path, *, form: str | None = None) -> None:
@@ -260,7 +264,8 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
         """Return two tables with the lower and the upper ends of central intervals of the missing cells.
 
         A missing number lies between them with the probability `level`, if the model is right. Observed cells and
-        imputed classes are the same in both. For the paper's models, the ends are quantiles of up to 1,000 draws:
+        imputed classes are the same in both. Ends are rounded like imputed numbers, to the nearest: the rounded number
+        still lies between them. For the paper's models, the ends are quantiles of up to 1,000 draws:
         levels above 0.998 give the smallest and the largest draw.
         """
         opened = self._open(X)
@@ -309,10 +314,8 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
         For scoring: neither rounded nor converted to the columns' types. NaN in ignored and empty columns.
         """
         opened = self._open(X)
-        every, rounded = np.arange(opened.n_rows), [False] * len(opened.encoded.columns)
-        return np.column_stack(
-            self._predictor().choose(opened.encoded, every, opened.n_rows, [self._choose], rounded)[0]
-        )
+        predictor, every = replace(self._predictor(), rounds=False), np.arange(opened.n_rows)
+        return np.column_stack(predictor.choose(opened.encoded, every, opened.n_rows, [self._choose])[0])
 
     def _choose(self, found: Predictive) -> Floats:
         """Return the values to impute."""
@@ -321,7 +324,8 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
     def _predictor(self) -> Predictor:
         check_is_fitted(self, "scaler_")
         n_draws = int((self.training or Training()).n_draws)
-        return Predictor(self.ensemble_, self.seed_, n_draws, to_support=self.preset == "paper")
+        settings = {"to_support": self.preset == "paper", "rounds": self.precision == "column"}
+        return Predictor(self.ensemble_, self.seed_, n_draws, **settings)
 
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[Any]:
         """Return the names of the columns, as in fit."""

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from evenly.imputation import gaussian as gaussian_expert
 from evenly.imputation.calibration_choice import mix_neighbours
-from evenly.imputation.columns import UnmodelledColumn
+from evenly.imputation.columns import ModelledColumn, UnmodelledColumn
 from evenly.imputation.encoding import EncodedTable
 from evenly.imputation.ensemble import Ensemble, chunks
 from evenly.imputation.predictive import Predictive
@@ -42,6 +42,8 @@ class Predictor:
     """The number of draws of the latent variables that predictions are averaged over; 0 predicts at their mean."""
     to_support: bool = False
     """Whether numbers are clipped to the likelihood's support instead of the observed range, as the paper does."""
+    rounds: bool = True
+    """Whether numbers are rounded to the precision of their column."""
 
     def predict(
         self,
@@ -128,22 +130,18 @@ class Predictor:
         rows: Rows,
         n_rows: int,
         choices: Sequence[Choice],
-        rounded: Sequence[bool],
         draw: int | None = None,
     ) -> list[list[Floats]]:
-        """Predict rows once, and return values or codes of every column for each way of choosing them.
-
-        Parameters
-        ----------
-        rounded : sequence of bool
-            For each modelled column, whether to round whole numbers.
-        """
+        """Predict rows once, and return values or codes of every column for each way of choosing them."""
         filled = [self.constants(n_rows) for _ in choices]
         for where, found in self.predict(table, rows, draw=draw):
-            for index, column, one, whole in zip(self._modelled, table.columns, found, rounded, strict=True):
+            for index, column, one in zip(self._modelled, table.columns, found, strict=True):
                 for values, choice in zip(filled, choices, strict=True):
-                    values[index][where] = column.spec.bounded(choice(one), whole=whole, to_support=self.to_support)
+                    values[index][where] = self._bounded(column.spec, choice(one))
         return filled
+
+    def _bounded(self, spec: ModelledColumn, values: Floats) -> Floats:
+        return spec.bounded(values, rounded=self.rounds, to_support=self.to_support)
 
     def draw(self, table: EncodedTable, missing: Flags, i: int) -> list[Floats]:
         """Return the i-th draw of the missing cells (rows x modelled columns).
@@ -154,8 +152,7 @@ class Predictor:
         n_rows = len(missing)
         if not self.ensemble.model.spec.cell_by_cell:
             rows = np.flatnonzero(missing.any(1))
-            whole = [True] * len(table.columns)
-            return self.choose(table, rows, n_rows, [lambda one: one.sample(rng)], whole, draw=i)[0]
+            return self.choose(table, rows, n_rows, [lambda one: one.sample(rng)], draw=i)[0]
         filled = self.constants(n_rows)
         if not table.columns:
             return filled
@@ -170,7 +167,7 @@ class Predictor:
                 for j, (index, column, one) in enumerate(zip(self._modelled, table.columns, found, strict=True)):
                     drawn_rows = where[wanted[where, j]]
                     if len(drawn_rows):
-                        drawn = column.spec.bounded(one.sample(rng), whole=True, to_support=self.to_support)
+                        drawn = self._bounded(column.spec, one.sample(rng))
                         filled[index][drawn_rows] = column.values[drawn_rows] = drawn
         return filled
 
@@ -179,12 +176,12 @@ class Predictor:
 
         Models with latent variables use draws, which include the uncertainty of the latent variables.
         """
-        rows, n_rows, whole = np.flatnonzero(missing.any(1)), len(missing), [True] * len(table.columns)
+        rows, n_rows = np.flatnonzero(missing.any(1)), len(missing)
         if self.ensemble.model.spec.cell_by_cell:
             levels = (0.5 - 0.5 * level, 0.5 + 0.5 * level)
             ends: list[Choice] = [methodcaller("quantile", at) for at in levels]
-            return self.choose(table, rows, n_rows, ends, whole)
-        found = self.choose(table, rows, n_rows, [estimate] * 2, whole)
+            return self.choose(table, rows, n_rows, ends)
+        found = self.choose(table, rows, n_rows, [estimate] * 2)
         numbers = {
             index: missing[:, j]
             for j, (index, column) in enumerate(zip(self._modelled, table.columns, strict=True))

@@ -19,6 +19,7 @@ from evenly.scaling import LipschitzScaler, check_strict, get_method
 from evenly.tables import pick
 
 ESTIMATES = ("mean", "median", "mode")
+PRECISIONS = ("column", "full")
 
 
 @dataclass(frozen=True)
@@ -81,8 +82,8 @@ class FitSettings:
 
 def check(imputer: Any) -> None:
     """Raise an error for invalid settings of an imputer."""
-    choices = (("model", ("auto", *SPECS)), ("estimate", ESTIMATES), ("preset", (None, "paper")))
-    for name, known in choices:
+    choices = {"model": ("auto", *SPECS), "estimate": ESTIMATES, "precision": PRECISIONS, "preset": (None, "paper")}
+    for name, known in choices.items():
         given = getattr(imputer, name)
         if given not in known:
             raise TableError(f"{name} = {given!r}", f"expected one of {', '.join(map(str, known))}")

@@ -55,7 +55,7 @@ class MeasuredColumn:
     def to_plain(self) -> dict[str, Any]:
         """Return the column as JSON holds it, beside the schema, which has its description."""
         label = self.label if isinstance(self.label, (str, int, float)) else str(self.label)
-        return {"label": label, "stored": self.stored, "statistics": self.statistics.to_plain()}
+        return {"label": label, "stored": self.stored.to_plain(), "statistics": self.statistics.to_plain()}
 
     @staticmethod
     def from_plain(plain: Mapping[str, Any], column: Column, family: Likelihood | None) -> MeasuredColumn:
@@ -99,7 +99,7 @@ class Measurer:
                 family=self.own_family(column),
                 statistics=of,
                 stored=cells.stored,
-                originals=_originals(cells),
+                originals=_originals(cells, column),
                 found_ignored=inferred and column.kind == "ignore",
             )
             for label, cells, (column, inferred, of) in zip(table.labels, table.columns, measured, strict=True)
@@ -150,7 +150,8 @@ class Measurer:
             return column, measure_counts(values)
         assert profile is not None
         extent = (profile.minimum, profile.maximum)
-        if by_engine and cells.storage in ("integer", "float") and not column.missing and profile.n:
+        numbers = cells.storage in ("integer", "float") and cells.dtype != "object"
+        if by_engine and numbers and not column.missing and profile.n:
             return column, Request(column.name, column, family, profile.mean, extent)
         return column, measure_values(column, family, values, profile.mean, extent, self.quartiles)
 
@@ -162,7 +163,8 @@ def _infer(rule: Rule, cells: TableColumn) -> tuple[Column, ColumnProfile | None
     return column, None if profile is None else replace(profile, numbers=None)
 
 
-def _originals(cells: TableColumn) -> tuple[Any, ...]:
-    """Return declared classes that JSON cannot hold."""
+def _originals(cells: Any, column: Column) -> tuple[Any, ...]:
+    """Return declared classes if the schema does not have them: JSON cannot hold some, and markers are no classes."""
     classes = tuple(cells.categories or ())
-    return () if all(isinstance(value, (bool, int, float, str)) for value in classes) else classes
+    plain = all(isinstance(value, (bool, int, float, str)) for value in classes)
+    return () if plain and (column.classes is None or len(classes) == len(column.classes)) else classes

@@ -24,6 +24,7 @@ from evenly.tables import (
     build_table,
     describe_changes,
     map_columns,
+    retype,
     select,
 )
 
@@ -92,7 +93,9 @@ class Transformation:
         for message in messages:
             warnings.warn(message, EvenlyWarning, stacklevel=3)
         features = dict(zip(self.names_out, chain(*(parts for parts, _ in results)), strict=True))
-        made = build_table(features, container, table.native) if features else empty_table(table, container)
+        # Models know no masks: missing features of a masked array are NaN.
+        like = None if container == "numpy" else table.native
+        made = build_table(features, container, like) if features else empty_table(table, container)
         return made, [*chain(*(changes for _, changes in results))]
 
     def scale_parts(self, tables: Iterable[Table], wanted: str, key: Any, start: int) -> Iterator[Any]:
@@ -133,8 +136,12 @@ class Transformation:
             if one.features:
                 data[one.label] = one.restore([next(cells).numbers for _ in one.features], self.container)
             else:
-                data[one.label] = pass_through(next(cells), table.container, self.container)
-        return build_table(data, self.container, table.native) if data else empty_table(table, self.container)
+                passed = pass_through(next(cells), table.container, self.container)
+                data[one.label] = retype(np.asanyarray(passed), one.stored) if self.container == "numpy" else passed
+        if not data:
+            return empty_table(table, self.container)
+        masked = self.container == "numpy" and any(one.stored.masked for one in self.columns)
+        return build_table(data, self.container, np.ma.array([]) if masked else table.native)
 
     def recover(self, given: Mapping[str, Given]) -> dict[str, dict[str, Array]]:
         """Return usual parameters per column from natural or usual ones of its scaled features."""

@@ -22,6 +22,7 @@ from evenly.tables.inspection import inspect_table
 from evenly.tables.kind_inference import is_wordy, may_be_identifier
 from evenly.tables.lazy import LazyColumn, LazyTable
 from evenly.tables.new_rows import Change, NewCells, Reading, Step, describe_changes, quote
+from evenly.tables.precision import Precision, find_precision
 from evenly.tables.profile import (
     MISSING_MARKERS,
     MOST_SPAN,
@@ -34,7 +35,7 @@ from evenly.tables.profile import (
     read_number,
     refuse_infinite,
 )
-from evenly.tables.restore import fill_cells, restore_column
+from evenly.tables.restore import fill_cells, restore_column, retype
 from evenly.tables.schema import CLASS_KINDS, Column, Kind, Schema
 
 __all__ = [
@@ -51,6 +52,7 @@ __all__ = [
     "LazyTable",
     "NewCells",
     "NumberSummary",
+    "Precision",
     "Reading",
     "Rule",
     "Schema",
@@ -79,6 +81,7 @@ __all__ = [
     "encode_counts",
     "encode_growing",
     "fill_cells",
+    "find_precision",
     "infer_column",
     "infer_schema",
     "inspect_table",
@@ -94,5 +97,6 @@ __all__ = [
     "read_number",
     "refuse_infinite",
     "restore_column",
+    "retype",
     "select",
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import decimal
+import re
 from collections.abc import Callable, Collection, Hashable, Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -12,7 +13,8 @@ import narwhals as nw
 import numpy as np
 import numpy.typing as npt
 
-from evenly._support import NUMBER
+from evenly._support import NUMBER, TableError
+from evenly.tables.native_types import arrow_name
 
 Floats = npt.NDArray[np.float64]
 Found = TypeVar("Found")
@@ -21,6 +23,9 @@ Storage = Literal["boolean", "integer", "float", "text", "time", "other"]
 _TIMES = (nw.Date, nw.Datetime, nw.Duration, nw.Time)
 
 
+MOST_SPELLED = 1000
+"""Texts, at most, that the spelling of a column's numbers is taken from."""
+_SPELLED = re.compile(r"^\s*[+-]?[0-9]+(?:\.([0-9]+))?\s*$")
 BLOCK = 1 << 16
 """Rows handled at once: the temporaries of a block stay in the processor's cache."""
 
@@ -58,26 +63,49 @@ class TableColumn:
         return found
 
     @cached_property
+    def readable(self) -> Any:
+        """The cells in a type to read them from: dictionaries and sparse columns decoded, bytes of arrays as texts."""
+        if isinstance(self.native, np.ndarray):
+            return _readable_array(self.native, self.name)
+        # Libraries look into objects, and may fail there.
+        return self.native.to_numpy() if self.native.dtype == nw.Object else _readable_series(self.native)
+
+    @cached_property
     def storage(self) -> Storage:
         """How the cells are stored, whatever they mean."""
-        if isinstance(self.native, np.ndarray):
-            return _array_storage(self.native)
-        dtype = self.native.dtype
-        if self.native.null_count() == len(self.native) and not dtype.is_numeric():
+        cells = self.readable
+        if isinstance(cells, np.ndarray):
+            return _array_storage(cells)
+        dtype = cells.dtype
+        if cells.null_count() == len(cells) and not dtype.is_numeric():
             return "text"  # a text column without an observed cell
-        return _array_storage(self.native.to_numpy()) if dtype == nw.Object else dtype_storage(dtype)
+        return dtype_storage(dtype)
 
     @property
     def stored(self) -> Stored:
         """How the column is stored, to restore it later."""
-        return Stored(self.dtype, self.ordered, self.storage == "text", self.storage)
+        decimals, exact = self._decimals
+        masked = isinstance(self.native, np.ma.MaskedArray)
+        return Stored(self.dtype, self.ordered, self.storage == "text", self.storage, decimals, exact, masked)
+
+    @cached_property
+    def _decimals(self) -> tuple[int | None, bool]:
+        """The decimals of texts of numbers and of decimal objects, if all have as many; and whether they are such."""
+        if self.storage not in ("text", "float") or (self.storage == "float" and self.dtype != "object"):
+            return None, False
+        some = self.readable[: 2 * MOST_SPELLED]
+        cells = some.tolist() if isinstance(some, np.ndarray) else some.to_list()
+        exact = [cell for cell in cells if isinstance(cell, decimal.Decimal) and cell.is_finite()]
+        texts = [_SPELLED.match(cell) for cell in cells if isinstance(cell, str)][:MOST_SPELLED]
+        found = {len(text[1] or "") for text in texts if text is not None}
+        found |= {max(0, -int(cell.as_tuple().exponent)) for cell in exact}
+        return (max(found) if len(found) == 1 or (exact and found) else None), bool(exact)
 
     @property
     def n_observed(self) -> int:
         """Number of cells that are not missing."""
-        if isinstance(self.native, np.ndarray):
-            objects = self.native.dtype == object
-            return int((~(missing_cells(self.native) if objects else self.native != self.native)).sum())
+        if isinstance(self.readable, np.ndarray):
+            return int((~missing_cells(self.readable)).sum())
         return len(self.native) - int(self.native.null_count())
 
     @property
@@ -85,7 +113,12 @@ class TableColumn:
         """The stored type by its own name, to restore it later."""
         if isinstance(self.native, np.ndarray):
             return str(self.native.dtype)
-        return str(nw.to_native(self.native).dtype) if _is_pandas_like(self.native) else str(self.native.dtype)
+        native, known = nw.to_native(self.native), str(self.native.dtype)
+        if _is_pandas_like(self.native):
+            return str(native.dtype)
+        if self.native.implementation.is_pyarrow():
+            return arrow_name(native.type, known)
+        return "object" if known == "Object" else str(native.dtype) if self.native.dtype.is_decimal() else known
 
     @cached_property
     def categories(self) -> list[Any] | None:
@@ -93,7 +126,7 @@ class TableColumn:
         if isinstance(self.native, np.ndarray):
             return None
         native = nw.to_native(self.native)
-        if hasattr(native, "cat") and hasattr(native.dtype, "categories") and _is_pandas_like(self.native):
+        if _is_pandas_like(self.native) and hasattr(native.dtype, "categories") and hasattr(native, "cat"):
             return list(native.cat.categories)
         return list(self.native.dtype.categories) if isinstance(self.native.dtype, nw.Enum) else None
 
@@ -106,14 +139,15 @@ class TableColumn:
     @cached_property
     def numbers(self) -> Floats:
         """The cells as double precision, NaN where missing; a view of the table's memory where possible."""
-        if isinstance(self.native, np.ndarray):
-            if self.native.dtype == object:
-                missing = missing_cells(self.native)
-                return np.where(missing, np.nan, np.where(missing, 0, self.native)).astype(np.float64)
-            return self.native.astype(np.float64, copy=False)
-        series = self.native
-        if series.dtype == nw.Object:
-            return TableColumn(self.name, series.to_numpy()).numbers
+        series = self.readable
+        if isinstance(series, np.ndarray):
+            return _array_numbers(series, self.name)
+        native = nw.to_native(series)
+        if series.implementation.is_pyarrow():  # refuses whole numbers that are not exact as floats, unless told not to
+            native = native.cast("double", safe=False)
+            return np.asarray(native.to_numpy(), np.float64)
+        if _is_pandas_like(series) and not isinstance(native.dtype, np.dtype):
+            return np.asarray(native.to_numpy(np.float64, na_value=np.nan))
         if series.dtype != nw.Float64:
             series = series.cast(nw.Float64)
         return np.asarray(series.to_numpy(), dtype=np.float64)
@@ -121,22 +155,25 @@ class TableColumn:
     @cached_property
     def factorized(self) -> tuple[npt.NDArray[np.integer[Any]], list[Any]]:
         """Codes (-1 where missing) into the list of distinct cells, in order of appearance."""
-        if isinstance(self.native, np.ndarray):
-            return _factorize_objects(self.native)
-        native = nw.to_native(self.native)
-        if self.native.implementation.is_pandas():
+        cells = self.readable
+        if isinstance(cells, np.ndarray):
+            return _factorize_objects(cells)
+        if cells.null_count() == len(cells):  # of any type, also of those that have no distinct cells
+            return np.full(len(cells), -1), []
+        native = nw.to_native(cells)
+        if cells.implementation.is_pandas():
             import pandas as pd
 
             codes, distinct = pd.factorize(native, use_na_sentinel=True)
             return codes, list(distinct)
-        if self.native.implementation.is_polars():
+        if cells.implementation.is_polars():
             import polars as pl
 
             texts = native.cast(pl.String)
             distinct = texts.drop_nulls().unique(maintain_order=True)
             codes = texts.cast(pl.Enum(distinct)).to_physical()  # an enumeration's codes are its places
             return codes.cast(pl.Int32).fill_null(-1).to_numpy(), distinct.to_list()
-        return _factorize_objects(np.asarray([*self.native.to_list(), None], dtype=object)[:-1])
+        return _factorize_objects(np.asarray([*cells.to_list(), None], dtype=object)[:-1])
 
     def spelled_numbers(self, markers: Collection[str]) -> tuple[Floats, list[str]] | None:
         """Return the numbers that texts spell, NaN where missing, and the markers among them; None if one spells none.
@@ -176,20 +213,88 @@ def _is_pandas_like(series: Any) -> bool:
 
 
 def missing_cells(values: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
-    """Which cells of an object array are None, NaN or another value that is not equal to itself."""
-    return np.fromiter((v is None or _unequal_to_itself(v) for v in values), bool, len(values))
+    """Which cells of an array are masked, None, NaN or another value that is not equal to itself."""
+    if isinstance(values, np.ma.MaskedArray):
+        return np.ma.getmaskarray(values) | missing_cells(values.data)
+    if values.dtype == object:
+        return np.fromiter((v is None or _unequal_to_itself(v) for v in values), bool, len(values))
+    return values != values if values.dtype.kind in "fcmM" else np.zeros(len(values), bool)
 
 
 def _unequal_to_itself(value: Any) -> bool:
     try:
         return bool(value != value)
-    except (TypeError, ValueError):  # pandas.NA has no truth value; neither has an array
-        return type(value).__name__ == "NAType"
+    except Exception:  # any code may run in a comparison; a signalling NaN and pandas.NA have no truth value
+        return value.is_nan() if isinstance(value, decimal.Decimal) else type(value).__name__ == "NAType"
+
+
+def _readable_array(values: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
+    gone = np.ma.getmaskarray(values) if isinstance(values, np.ma.MaskedArray) else None
+    plain = np.asarray(values)
+    if plain.dtype.kind == "S":
+        try:
+            plain = np.char.decode(plain, "utf-8")
+        except UnicodeDecodeError:
+            raise TableError(
+                "bytes that are not UTF-8", "expected texts", "np.char.decode(array, encoding)", column=name
+            ) from None
+    elif plain.dtype.kind == "T":
+        plain = plain.astype(object)
+    if gone is None or not gone.any():
+        return plain
+    if plain.dtype.kind in "iu":
+        return np.ma.array(plain, mask=gone)  # floats would not hold all of them
+    if plain.dtype.kind in "fmM":
+        return np.where(gone, np.array("nan", plain.dtype), plain)
+    objects = plain.astype(object)
+    objects[gone] = None
+    return objects
+
+
+def _readable_series(series: Any) -> Any:
+    native = nw.to_native(series)
+    if series.implementation.is_pyarrow():
+        import pyarrow as pa
+
+        if pa.types.is_dictionary(native.type):
+            native = native.cast(native.type.value_type)
+        elif native.type == pa.string_view():
+            native = native.cast(pa.string())
+    elif _is_pandas_like(series) and type(native.dtype).__name__ == "SparseDtype":
+        native = native.sparse.to_dense()
+    elif _is_pandas_like(series) and hasattr(getattr(native.dtype, "pyarrow_dtype", None), "value_type"):
+        return _readable_arrow_dtype(series, native)
+    return nw.from_native(native, series_only=True)
+
+
+def _readable_arrow_dtype(series: Any, native: Any) -> Any:
+    import pandas as pd
+    import pyarrow as pa
+
+    own = native.dtype.pyarrow_dtype
+    if not pa.types.is_dictionary(own):  # a list has a type of values, too
+        return series
+    plain = pa.chunked_array(pa.array(native)).cast(own.value_type)
+    return nw.from_native(pd.Series(pd.arrays.ArrowExtensionArray(plain), index=native.index), series_only=True)
+
+
+def _array_numbers(values: npt.NDArray[Any], name: str) -> Floats:
+    if isinstance(values, np.ma.MaskedArray):
+        return np.where(np.ma.getmaskarray(values), np.nan, values.data.astype(np.float64))
+    if values.dtype != object:
+        return np.asarray(values.astype(np.float64, copy=False))
+    missing = missing_cells(values)
+    try:
+        return np.where(missing, np.nan, np.where(missing, 0, values)).astype(np.float64)
+    except OverflowError:
+        raise TableError(
+            "a whole number beyond 1.8e308", "double precision holds none", "make it a missing cell", column=name
+        ) from None
 
 
 def _array_storage(values: npt.NDArray[Any]) -> Storage:
     by_kind: dict[str, Storage] = {"b": "boolean", "i": "integer", "u": "integer", "f": "float"}
-    by_kind |= {"U": "text", "S": "text", "M": "time", "m": "time"}
+    by_kind |= {"U": "text", "M": "time", "m": "time", "V": "other", "c": "other"}
     if values.dtype.kind in by_kind:
         return by_kind[values.dtype.kind]
     seen = values[~missing_cells(values)]
@@ -198,18 +303,18 @@ def _array_storage(values: npt.NDArray[Any]) -> Storage:
         return "text"
     if kinds <= {bool, np.bool_}:
         return "boolean"
+    if any(issubclass(k, (np.timedelta64, np.complexfloating)) for k in kinds):  # numbers to NumPy
+        return "other"
     if all(issubclass(k, (int, np.integer)) and k is not bool for k in kinds):
         return "integer"
-    real = (int, float, np.number, decimal.Decimal)
-    if all(issubclass(k, real) and not issubclass(k, (np.complexfloating, complex)) for k in kinds):
+    if all(issubclass(k, (int, float, np.number, decimal.Decimal)) for k in kinds):
         return "float"
     return "text" if all(issubclass(k, (str, int, float, np.number, np.bool_)) for k in kinds) else "other"
 
 
 def _factorize_objects(values: npt.NDArray[Any]) -> tuple[npt.NDArray[np.intp], list[Any]]:
     seen: dict[Any, int] = {}
-    missing = missing_cells(values) if values.dtype == object else np.zeros(len(values), bool)
-    cells = values.tolist()
+    missing, cells = missing_cells(values), values.tolist()
     codes = [-1 if gone else seen.setdefault(cell, len(seen)) for cell, gone in zip(cells, missing, strict=True)]
     return np.asarray(codes, dtype=np.intp), list(seen)
 
@@ -221,6 +326,16 @@ class Stored(NamedTuple):
     ordered: bool
     text: bool
     storage: Storage = "other"
+    decimals: int | None = None
+    """Of texts of numbers, if all are spelled with as many, and of decimal objects."""
+    exact: bool = False
+    """Whether cells of an object column are decimal numbers."""
+    masked: bool = False
+    """Whether it is a column of a masked array."""
+
+    def to_plain(self) -> tuple[Any, ...]:
+        """Return it as JSON holds it; what few columns have is left out of the others."""
+        return tuple(self) if any(self[4:]) or self.decimals is not None else tuple(self[:4])
 
 
 def as_column(name: str, native: Any) -> TableColumn:

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evenly._support import TableError, as_text, refuse_duplicates
-from evenly.tables.columns import TableColumn
+from evenly.tables.columns import TableColumn, missing_cells
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ def open_table(table: Any, *, estimator: str = "LipschitzScaler", keep: bool = F
     ['x0', 'x1']
     >>> open_table([])
     Traceback (most recent call last):
-    ValueError: Expected 2D array, got 1D array instead: ...
+    evenly.TableError: got a 1D array, but Expected 2D array. Hint: Reshape your data: ...
     """
     opened = table if isinstance(table, Table) else _open(table, estimator)
     if not keep or all(one.memo is not None for one in opened.columns):
@@ -67,6 +67,9 @@ def _open(table: Any, estimator: str) -> Table:
         raise TableError(f"a {type(table).__name__}", "expected a dataframe or a two-dimensional array")
     if hasattr(table, "iloc") and hasattr(table, "columns"):
         refuse_duplicates(list(table.columns))  # Narwhals would refuse them in its own words
+    elif hasattr(table, "column_names") and hasattr(table, "num_rows"):
+        refuse_duplicates(list(table.column_names))
+    _refuse_other_shapes(table)
     frame = nw.from_native(table, pass_through=True, eager_only=False)
     if isinstance(frame, nw.LazyFrame):
         raise TableError("a lazy frame", "expected a table in memory", "collect it first")
@@ -78,17 +81,64 @@ def _open(table: Any, estimator: str) -> Table:
         import pyarrow as pa
 
         return _open(pa.Table.from_batches([table]), estimator)
-    if isinstance(table, np.ma.MaskedArray):
-        filling: Any = None if table.dtype == object else np.nan
-        table = np.ma.filled(table if table.dtype == object else table.astype(np.float64), filling)
+    array = _open_array(table, estimator)
+    masked = table if isinstance(table, np.ma.MaskedArray) else None
+    columns = [TableColumn(f"x{j}", array[:, j]) for j in range(array.shape[1])]
+    return Table(columns, list(range(array.shape[1])), array.shape[0], "numpy", masked)
+
+
+def _refuse_other_shapes(table: Any) -> None:
+    """Refuse what holds data, but is no table."""
+    name, module = type(table).__name__, type(table).__module__.partition(".")[0]
+    if hasattr(table, "nnz"):
+        raise TableError(f"a sparse {name}", "dense data is required", "table.toarray()")
+    if isinstance(table, np.matrix):
+        raise TableError("an np.matrix", "expected an array", "np.asarray(table)")
+    if module in ("pandas", "polars") and name == "Series":
+        raise TableError(f"a {module} Series", "expected a 2-dimensional table", "series.to_frame()")
+    if module == "pyarrow" and not hasattr(table, "column_names"):
+        raise TableError(f"a pyarrow {name}", "expected a 2-dimensional table", 'pa.table({"a": array})')
+
+
+def _open_array(table: Any, estimator: str) -> npt.NDArray[Any]:
+    """Check an array, or what can be made into one, in the words of scikit-learn."""
     # Imported here: it takes a second, and only arrays need it.
     from sklearn.utils.validation import check_array
 
-    array = check_array(table, dtype=None, ensure_all_finite=False, estimator=estimator, input_name="X")
+    array = table
+    if not isinstance(array, np.ma.MaskedArray):
+        try:
+            array = check_array(
+                table,
+                dtype=None,
+                ensure_all_finite=False,
+                ensure_2d=False,
+                allow_nd=True,
+                ensure_min_samples=0,
+                input_name="X",
+            )
+        except (TypeError, ValueError, AttributeError) as error:
+            if "omplex" in str(error):
+                raise TableError("complex values", "expected real ones. Complex data not supported") from None
+            raise TableError(f"a {type(table).__name__}", f"expected a table: {error}") from None
     if array.dtype.kind == "c":
         raise TableError("complex values", "expected real ones. Complex data not supported")
-    columns = [TableColumn(f"x{j}", array[:, j]) for j in range(array.shape[1])]
-    return Table(columns, list(range(array.shape[1])), array.shape[0], "numpy")
+    if array.dtype.names:
+        raise TableError("a structured array", "expected a 2D array", "pd.DataFrame(array) makes a table of it")
+    if array.ndim == 1:
+        raise TableError(
+            "a 1D array",
+            "Expected 2D array",
+            "Reshape your data: array.reshape(-1, 1) is a single column, array.reshape(1, -1) a single row",
+        )
+    if array.ndim != 2:
+        raise TableError(f"an array with dim {array.ndim}", f"{estimator} expected <= 2")
+    for n, what, name in ((array.shape[0], "sample", "rows"), (array.shape[1], "feature", "columns")):
+        if not n:
+            raise TableError(
+                f"0 {what}(s) (shape={array.shape}) while a minimum of 1 is required by {estimator}", f"expected {name}"
+            )
+    return np.asanyarray(array)
 
 
 def _rename(frame: Any) -> nw.DataFrame[Any]:
@@ -151,12 +201,11 @@ def build_table(data: Mapping[Any, Any], container: str, like: Any = None) -> An
         NumPy arrays, or native series that pass through.
     container : str
         As `Table.container`.
-    like : pandas.DataFrame, optional
-        Where a pandas frame takes its index from.
+    like : pandas.DataFrame or masked array, optional
+        Where a pandas frame takes its index from; like a masked array, an array masks its missing cells.
     """
     if container == "numpy":
-        arrays = [np.asarray(column) for column in data.values()]
-        return np.column_stack(arrays) if all(a.dtype.kind in "fiub" for a in arrays) else _objects(arrays)
+        return _stack(list(data.values()), masked=isinstance(like, np.ma.MaskedArray))
     if container == "polars":
         import polars as pl
 
@@ -173,16 +222,55 @@ def build_table(data: Mapping[Any, Any], container: str, like: Any = None) -> An
     import pandas as pd
 
     index = getattr(like, "index", None)
-    frame = pd.DataFrame(dict(enumerate(data.values())), index=index, copy=False)
-    frame.columns = pd.Index(list(data))
+    columns = {j: _pandas_column(column, index) for j, column in enumerate(data.values())}
+    frame = pd.DataFrame(columns, index=index, copy=False)
+    labels = list(data)
+    mixed = len({type(label) for label in labels}) > 1 or labels == [None]  # else 1 beside 1.5 would become 1.0
+    frame.columns = pd.Index(labels, dtype=object if mixed else None)
     return frame
 
 
-def _objects(arrays: list[npt.NDArray[Any]]) -> npt.NDArray[Any]:
-    out = np.empty((len(arrays[0]), len(arrays)), dtype=object)
+def _stack(columns: list[Any], *, masked: bool) -> npt.NDArray[Any]:
+    """Put columns side by side in an array of their type; of objects, if they have several that do not go together."""
+    missing = [missing_cells(column) for column in map(np.asanyarray, columns)] if masked else []
+    arrays = [np.ma.getdata(column) if masked else _unmasked(np.asanyarray(column)) for column in columns]
+    dtypes = {array.dtype for array in arrays}
+    together = all(array.dtype.kind in "fiub" for array in arrays) or all(array.dtype.kind == "U" for array in arrays)
+    together = together or all(array.dtype.kind == "S" for array in arrays)
+    if any(array.dtype.kind in "iu" and _beyond_floats(array) for array in arrays) and len({*dtypes}) > 1:
+        together = False  # identifiers would be rounded
+    # The common type of a single one may differ from it, in the order of its bytes.
+    dtype = dtypes.pop() if len(dtypes) == 1 else np.result_type(*arrays) if together else np.dtype(object)
+    out = np.empty((len(arrays[0]), len(arrays)), dtype)
     for j, array in enumerate(arrays):
-        out[:, j] = array
-    return out
+        # NumPy's own dates stay as they are: converted, those of nanoseconds would become whole numbers.
+        out[:, j] = np.array([*array, None], object)[:-1] if dtype.kind == "O" and array.dtype.kind in "mM" else array
+    return np.ma.array(out, mask=np.column_stack(missing)) if masked else out
+
+
+def _beyond_floats(whole: npt.NDArray[Any]) -> bool:
+    """Whether some whole numbers are too large for double precision to hold all digits."""
+    return whole.dtype.itemsize == 8 and bool(((whole > 2**53) | (whole < -(2**53))).any())
+
+
+def _unmasked(column: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return a column that may be masked with its masked cells as NaN, or None among booleans."""
+    if not isinstance(column, np.ma.MaskedArray):
+        return column
+    if column.dtype.kind in "iu":
+        return np.where(np.ma.getmaskarray(column), np.nan, column.data.astype(np.float64))
+    plain = column.data.astype(object)
+    plain[np.ma.getmaskarray(column)] = None
+    return plain
+
+
+def _pandas_column(column: Any, index: Any) -> Any:
+    """Return a column as it is to be stored: objects as objects, of which pandas would make texts."""
+    import pandas as pd
+
+    if isinstance(column, (np.ndarray, pd.api.extensions.ExtensionArray)) and column.dtype == object:
+        return pd.Series(np.asarray(column), index=index, dtype=object)
+    return column
 
 
 def _polars_series(column: Any) -> Any:

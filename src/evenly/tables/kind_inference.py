@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from evenly._support import DATE, TableError
+from evenly._support import DATE, TableError, refuse_surrogates
 from evenly.tables.columns import TableColumn
 from evenly.tables.profile import ColumnProfile, TextSummary, Value
 
@@ -144,6 +144,8 @@ def find_classes(cells: TableColumn, profile: ColumnProfile) -> list[Value]:
 
 def _distinguishable(cells: TableColumn, classes: list[Value]) -> list[Value]:
     texts = [str(value) for value in classes]
+    for text in texts:
+        refuse_surrogates(text, "a text", cells.name)
     if len(set(texts)) < len(texts):
         twice = next(text for text in texts if texts.count(text) > 1)
         raise TableError(

@@ -29,13 +29,24 @@ from evenly.cli.options import (
     settings_of,
     title_of,
 )
-from evenly.cli.printing import print_json, printed_warnings, say_files, writing
+from evenly.cli.printing import print_json, printed_warnings, say, say_files, writing
 from evenly.cli.results import fit_imputer, show_trial, write_page
 
 Out = Annotated[
     str,
     typer.Option("--out", "-o", help="The complete table, of any format; - is standard output.", show_default=False),
 ]
+
+Precision = Annotated[
+    str | None,
+    typer.Option(
+        help="Of numbers: column (38.4 among numbers of one decimal; the default) or full.", show_default=False
+    ),
+]
+COMPLETE = (
+    "Nothing to fill: no cell in a column of numbers or classes is missing, and the table is written as it is. "
+    "If a value such as -999 means missing, give it with --missing."
+)
 
 
 class Target(NamedTuple):
@@ -46,6 +57,11 @@ class Target(NamedTuple):
     save: str | None
     report: Path | None
     samples: int
+
+    @property
+    def asks_for_model(self) -> bool:
+        """Whether a model is needed even if no cell is missing."""
+        return self.save is not None or self.report is not None or self.samples > 0
 
     @property
     def sampled(self) -> list[str]:
@@ -78,6 +94,7 @@ def impute(
     model: Model = "auto",
     method: Method = "auto",
     estimate: Annotated[str, typer.Option(help="Of numbers: mean, median or mode.")] = "mean",
+    precision: Precision = None,
     epochs: Epochs = None,
     share: Share = 0.1,
     schema: Schema = None,
@@ -100,6 +117,7 @@ def impute(
     check_models([model], [method])
     check_packages([model])
     choice([estimate], ("mean", "median", "mode"), "estimate")
+    choice([precision or "column"], ("column", "full"), "precision")
     check_share(share)
     files = find_dataset(table, form)
     target = Target(out, to, save, report, samples)
@@ -108,12 +126,16 @@ def impute(
     fits = (model, method) != ("auto", "auto") or any(one is not None for one in (save, epochs, *settings.values()))
     check_load(load, "imputer", fits)
     prints = not (quiet or as_json or out == "-")
-    params = {"model": model, "method": method, "estimate": estimate, "random_state": seed, **settings}
+    chosen = {} if precision is None else {"precision": precision}
+    params = {"model": model, "method": method, "estimate": estimate, "random_state": seed, **chosen, **settings}
     asked = {"share": share, "balance": report is not None, "on_trial": show_trial if prints else None}
     with printed_warnings():
-        saved = None if load is None else load_imputer(load)
+        saved = None if load is None else load_imputer(load, chosen)
         opened = read_opened(table, form) if files is None else read_sample(files, seed)
-        check_cells(opened, settings if saved is None else {"schema": saved.imputer.schema_}, filled=files is None)
+        gaps = check_cells(opened, settings if saved is None else {"schema": saved.imputer.schema_})
+        if not (gaps or files or saved or target.asks_for_model):
+            copy_table(opened, target, prints=prints, as_json=as_json)
+            return
         params["verbose"] = int(not (quiet or as_json))
         found = saved or fit_imputer(params, {"epochs": auto(epochs)}, opened, files=files, **asked)
         write_results(found, opened, files, target, {"title": title_of(table), "seed": seed})
@@ -139,12 +161,24 @@ def read_sample(files: str, seed: int) -> Any:
     return open_table(open_parquet(files).sample(seed), keep=True)
 
 
-def load_imputer(path: str) -> Any:
-    """Read a saved imputer, of which nothing more is known."""
+def load_imputer(path: str, chosen: dict[str, Any]) -> Any:
+    """Read a saved imputer, of which nothing more is known, and choose how it fills cells."""
     from evenly.evaluation import Assessment
     from evenly.imputation import Imputer
 
-    return Assessment(Imputer.load(path))
+    return Assessment(Imputer.load(path).set_params(**chosen))
+
+
+def copy_table(opened: Any, target: Target, *, prints: bool, as_json: bool) -> None:
+    """Write a table without missing cells as it is, and say so; nothing is learned from it."""
+    from evenly.io import write_table
+
+    write_table(opened.native, target.out, form=target.form)
+    if as_json and target.out != "-":
+        print_json({"out": target.out, "samples": [], "trial": None})
+    elif prints:
+        say(COMPLETE)
+        say_files(("Complete table", target.out))
 
 
 def write_results(found: Any, opened: Any, files: str | None, target: Target, about: dict[str, Any]) -> None:

@@ -59,7 +59,7 @@ def report(
     params = {"model": model, "method": method, "random_state": seed, "verbose": int(prints), **settings}
     with printed_warnings():
         opened = read_opened(table, form)
-        check_cells(opened, settings, filled=False)
+        check_cells(opened, settings)
         on_trial = show_trial if prints else None
         asked = {"share": share, "balance": True, "on_trial": on_trial}
         found = fit_imputer(params, {"epochs": auto(epochs)}, opened, **asked)

@@ -15,7 +15,7 @@ from evenly.imputation.calibration import PLAIN, Calibration
 from evenly.imputation.predictive import Predictive
 from evenly.likelihoods import Likelihood, Support
 from evenly.scaling import FittedColumn, prepare, scaled_smoothness
-from evenly.tables import Column, Floats
+from evenly.tables import Column, Floats, Precision
 
 FARTHEST_INPUT = 1e3
 """Standardized inputs are clipped here: of n rows none is beyond sqrt(n), so that only outliers in new rows are."""
@@ -78,6 +78,8 @@ class ModelledColumn(ColumnSpec):
     """The smallest and the largest observed value."""
     whole: bool = False
     """Whether all observed numbers are whole."""
+    precision: Sequence[int] | None = None
+    """Decimals and multiple that observed numbers were recorded with, as in `Precision`; None if they are not fixed."""
     centers: Sequence[float] = ()
     spreads: Sequence[float] = ()
     """Means and standard deviations of the inputs."""
@@ -153,13 +155,13 @@ class ModelledColumn(ColumnSpec):
         standard = standardize(encoder_inputs(self.column, values), self.centers, self.spreads)
         return np.where(np.isnan(values)[:, None], 0.0, np.clip(standard, -FARTHEST_INPUT, FARTHEST_INPUT))
 
-    def bounded(self, values: Floats, *, whole: bool, to_support: bool) -> Floats:
+    def bounded(self, values: Floats, *, rounded: bool, to_support: bool) -> Floats:
         """Clip imputed numbers to the column's declared bounds or observed range, and round them if asked.
 
         Parameters
         ----------
-        whole : bool
-            Whether to round, if all observed numbers are whole.
+        rounded : bool
+            Whether to round to the precision of the observed numbers.
         to_support : bool
             Clip to the likelihood's support instead of the observed range, as the paper does.
         """
@@ -175,7 +177,7 @@ class ModelledColumn(ColumnSpec):
         high = high if column.upper is None else column.upper
         values = np.clip(values, low, high)
         values = np.where(values > open_end, values, self.extent[0])
-        return np.clip(np.rint(values), np.ceil(low), np.floor(high)) if whole and self.whole else values
+        return Precision(*self.precision).round(values, low, high) if rounded and self.precision else values
 
 
 # --- arithmetic ---------------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from evenly.imputation.columns.base import ColumnSpec, UnmodelledColumn, encoder
 from evenly.imputation.columns.binned import BinnedColumn
 from evenly.imputation.columns.by_likelihood import LikelihoodColumn, feature_targets
 from evenly.scaling import FittedColumn, Outcome, get_method, prepare
-from evenly.tables import Floats
+from evenly.tables import Floats, find_precision
 
 FAR = 1e4
 """Distance from 0, in standard deviations, beyond which too few of single precision's seven digits remain: three."""
@@ -43,6 +43,7 @@ def describe(
         "observed": len(seen) / len(values),
         "extent": (float(seen.min()), float(seen.max())),
         "whole": bool((seen == np.rint(seen)).all()),
+        "precision": None if fitted.column.has_classes else find_precision(seen),
         "centers": tuple((unit * means).tolist()),
         "spreads": tuple(np.maximum(unit * stds, 1e-300).tolist()),
     }
