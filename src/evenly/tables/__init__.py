@@ -13,8 +13,9 @@ from evenly.tables.cells import (
     encode_counts,
     encode_growing,
 )
+from evenly.tables.checking import Content, check, check_fields, check_parameters
 from evenly.tables.codes import class_codes
-from evenly.tables.columns import BLOCK, Floats, Stored, TableColumn, as_column, blocks, dtype_storage
+from evenly.tables.columns import BLOCK, Floats, Storage, Stored, TableColumn, as_column, blocks, dtype_storage
 from evenly.tables.declarations import Rule, check_settings, complete, infer_column, infer_schema, make_rules, pick
 from evenly.tables.encoded import encode_columns, number_table
 from evenly.tables.frames import Table, build_table, map_columns, open_table, select
@@ -43,6 +44,7 @@ __all__ = [
     "MOST_SPAN",
     "Column",
     "ColumnProfile",
+    "Content",
     "Floats",
     "Kind",
     "LazyColumn",
@@ -50,6 +52,7 @@ __all__ = [
     "NumberSummary",
     "Rule",
     "Schema",
+    "Storage",
     "Stored",
     "Table",
     "TableColumn",
@@ -60,6 +63,9 @@ __all__ = [
     "blocks",
     "build_table",
     "cells_among",
+    "check",
+    "check_fields",
+    "check_parameters",
     "check_settings",
     "check_values",
     "class_codes",
