@@ -104,13 +104,13 @@ FORMAT = 2
 
 def write_json(path: str | Path, content: dict[str, Any]) -> None:
     """Write a saved object to a JSON file, with its checksum, all or nothing."""
-    write_text(path, json.dumps(_sealed(content, {}), indent=1, ensure_ascii=False) + "\n")
+    write_text(path, json.dumps(seal(content, {}), indent=1, ensure_ascii=False) + "\n")
 
 
 def write_tensors(path: str | Path, content: dict[str, Any], tensors: dict[str, Any]) -> None:
     """Write arrays and a JSON text about them to one safetensors file, with their checksum, all or nothing."""
     numpy = require("safetensors.numpy", "models")
-    text = json.dumps(_sealed(content, tensors), ensure_ascii=False)
+    text = json.dumps(seal(content, tensors), ensure_ascii=False)
     write_bytes(path, numpy.save({name: tensors[name] for name in sorted(tensors)}, {"evenly": text}))
 
 
@@ -120,7 +120,7 @@ def read_json(path: str | Path, saved: str) -> dict[str, Any]:
         content = parse_json(read_limited(path), constants=True)
     except ValueError:
         content = None
-    return _unsealed(path, content, {}, saved)
+    return unseal(path, content, {}, saved)
 
 
 def read_tensors(path: str | Path, saved: str) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -134,10 +134,10 @@ def read_tensors(path: str | Path, saved: str) -> tuple[dict[str, Any], dict[str
         raise
     except Exception:  # a header may claim anything, such as a type that NumPy does not have
         content, tensors = None, {}
-    return _unsealed(path, content, tensors, saved), tensors
+    return unseal(path, content, tensors, saved), tensors
 
 
-def _sealed(content: dict[str, Any], tensors: dict[str, Any]) -> dict[str, Any]:
+def seal(content: dict[str, Any], tensors: dict[str, Any]) -> dict[str, Any]:
     """Return content as JSON holds it, with the number of the format and the checksum."""
     plain = json.loads(json.dumps(content, default=_plain_number))
     first = {name: plain.pop(name) for name in ("evenly", "saved") if name in plain}
@@ -145,8 +145,8 @@ def _sealed(content: dict[str, Any], tensors: dict[str, Any]) -> dict[str, Any]:
     return {**plain, "checksum": checksum(plain, tensors)}
 
 
-def _unsealed(path: str | Path, content: Any, tensors: dict[str, Any], saved: str) -> dict[str, Any]:
-    """Return the content of a saved object as it was before `_sealed`; refuse anything else."""
+def unseal(path: str | Path, content: Any, tensors: dict[str, Any], saved: str) -> dict[str, Any]:
+    """Return the content of a saved object as it was before `seal`; refuse anything else."""
     if not isinstance(content, dict) or content.get("saved") != saved:
         raise TableError(f"{path}", f"expected a file that {saved}.save wrote")
     found = content.pop("format", 1)
