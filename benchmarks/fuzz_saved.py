@@ -300,8 +300,7 @@ def _run(seed: int) -> tuple[str, str | None]:
         warnings.simplefilter("ignore")
         path = Path(folder) / "saved"
         lenient = edit(original, rng, path) or kind == "schema"
-        outcome = _judge(original, path, lenient)
-    outcome, wrong = outcome
+        outcome, wrong = _judge(original, path, lenient)
     return outcome, wrong and f"seed {seed}: {kind}, {edit.__name__}: {wrong}"
 
 

@@ -109,9 +109,13 @@ def write_json(path: str | Path, content: dict[str, Any]) -> None:
 
 def write_tensors(path: str | Path, content: dict[str, Any], tensors: dict[str, Any]) -> None:
     """Write arrays and a JSON text about them to one safetensors file, with their checksum, all or nothing."""
-    numpy = require("safetensors.numpy", "models")
-    text = json.dumps(seal(content, tensors), ensure_ascii=False)
-    write_bytes(path, numpy.save({name: tensors[name] for name in sorted(tensors)}, {"evenly": text}))
+    import numpy as np  # here, for commands that read no saved object
+
+    safe = require("safetensors.numpy", "models")
+    # Of an array that is a part of another, safetensors would write the memory of the other.
+    whole = {name: np.asarray(tensors[name], order="C") for name in sorted(tensors)}
+    text = json.dumps(seal(content, whole), ensure_ascii=False)
+    write_bytes(path, safe.save(whole, {"evenly": text}))
 
 
 def read_json(path: str | Path, saved: str) -> dict[str, Any]:
@@ -176,13 +180,10 @@ def checksum(content: dict[str, Any], tensors: dict[str, Any]) -> str:
     >>> checksum({"a": 1, "b": 2.0}, {}) == checksum({"b": 2.0, "a": 1}, {}) != checksum({"a": 1, "b": 2}, {})
     True
     """
-    import numpy as np  # here, for commands that read no saved object
-
     found = hashlib.sha256(json.dumps(sorted(content.items(), key=lambda item: item[0])).encode())
     for name in sorted(tensors):
-        array = np.ascontiguousarray(tensors[name])
-        found.update(json.dumps([name, array.dtype.str, np.shape(tensors[name])]).encode())
-        found.update(array.tobytes())
+        found.update(json.dumps([name, tensors[name].dtype.str, tensors[name].shape]).encode())
+        found.update(tensors[name].tobytes())
     return found.hexdigest()
 
 

