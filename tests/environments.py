@@ -4,8 +4,8 @@ Pages say what their examples need by an install line in a sentence with `needs`
 
     Needs `pip install ".[tool]"` or `pip install . pandas`.
 
-It holds until the next heading, or the next paragraph that starts in bold; below the title, for the whole page. Examples
-that use names of others that cannot run are left out with them, but for imports of what is there.
+It holds until the next heading, or the next paragraph that starts in bold; below the title, for the whole page.
+Examples that use names of others that cannot run are left out with them, but for imports of what is there.
 """
 
 from __future__ import annotations
@@ -41,11 +41,18 @@ ENVIRONMENTS = {
 CHILD = """
 import json, sys
 given = json.load(sys.stdin)
-class Absent:
+class Without:
+    def __init__(self, finder):
+        self.finder = finder
+
+    def __getattr__(self, name):
+        return getattr(self.finder, name)
+
     def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] in given["absent"]:
-            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
-sys.meta_path.insert(0, Absent())
+        if name.partition(".")[0] not in given["absent"]:
+            return self.finder.find_spec(name, path, target)
+
+sys.meta_path[:] = map(Without, sys.meta_path)
 import doctest, warnings
 warnings.simplefilter("error")
 flags = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
@@ -114,13 +121,20 @@ def _needed(name: str, extra: str) -> list[Requirement]:
     return [one for one in listed if one.marker is None or one.marker.evaluate({"extra": extra})]
 
 
-def absent_modules(environment: str) -> list[str]:
-    """List the modules that are installed here and would not be there."""
+@cache
+def absent_modules(environment: str) -> frozenset[str]:
+    """Return the modules that are installed here and would not be there."""
     there = closure(installed(ENVIRONMENTS[environment])) | {"evenly"}
-    by_module = metadata.packages_distributions()
-    return sorted(
-        module for module, owners in by_module.items() if not there & {canonicalize_name(one) for one in owners}
-    )
+    return frozenset(module for module, owners in _owners().items() if not there & owners)
+
+
+@cache
+def _owners() -> dict[str, set[str]]:
+    """Return the distributions of each module that is installed here; takes a second or two."""
+    return {
+        module: {canonicalize_name(one) for one in owners}
+        for module, owners in metadata.packages_distributions().items()
+    }
 
 
 # --- pages --------------------------------------------------------------------------------------------------------
@@ -178,7 +192,7 @@ def runnable(examples: Iterable[Example], environment: str) -> list[Example]:
     return found
 
 
-def _imports_only(source: str, absent: list[str]) -> bool:
+def _imports_only(source: str, absent: frozenset[str]) -> bool:
     """Whether an example imports modules that are there, and does nothing else."""
     statements = ast.parse(source).body
     if not all(isinstance(one, (ast.Import, ast.ImportFrom)) for one in statements):
@@ -205,7 +219,7 @@ def run(pages: Iterable[Path], environment: str) -> subprocess.CompletedProcess[
     for page in pages:
         some = runnable(read_examples(page), environment)
         texts.append((page.name, "\n".join(_text(one.example) for one in some)))
-    given = {"absent": absent_modules(environment), "pages": texts}
+    given = {"absent": sorted(absent_modules(environment)), "pages": texts}
     command = [sys.executable, "-c", CHILD]
     return subprocess.run(command, input=json.dumps(given), capture_output=True, text=True, check=False)
 
