@@ -208,6 +208,22 @@ def test_impute_reads_standard_input_and_writes_standard_output(evenly, table):
     assert len(done.stdout.splitlines()) == 61
 
 
+def test_saved_files_that_were_edited_are_refused_in_one_line(evenly, table, tmp_path):
+    path = table("csv")
+    succeeded(evenly("scale", path, "-o", "scaled.csv", "--save", "scaler.json"))
+    succeeded(evenly("impute", path, "-o", "full.csv", "--model", "marginal", "--share", "0", "--save", "imputer"))
+    for file, line in (
+        ("scaler.json", ("unscale", "scaled.csv", "-o", "again.csv", "--load")),
+        ("scaler.json", ("scale", path, "-o", "again.csv", "--load")),
+        ("imputer", ("impute", path, "-o", "again.csv", "--load")),
+    ):
+        saved = tmp_path / file
+        saved = saved / "imputer.safetensors" if saved.is_dir() else saved
+        saved.write_bytes(saved.read_bytes().replace(b"red", b"rad"))
+        failed(evenly(*line, file), "edited or damaged")
+    assert not (tmp_path / "again.csv").exists()
+
+
 @pytest.mark.usefixtures("short_diagnosis")
 def test_impute_saves_samples_reports_and_loads_for_new_rows(evenly, table, tmp_path):
     path = table()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import pickle
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 from imputers import EACH, SMALL, TABLE, make_imputer, numbers_table, quick
 
 from evenly import Imputer, LipschitzScaler, TableError
+from evenly._support.files import read_tensors, write_tensors
 
 pytestmark = pytest.mark.usefixtures("small_chunks")
 
@@ -63,34 +65,116 @@ def test_a_file_that_is_no_saved_imputer_is_a_clear_error(tmp_path):
         LipschitzScaler.load(tmp_path / "imputer.safetensors")
 
 
-@pytest.mark.parametrize("model", ["marginal", "masked"])
-def test_a_file_that_lacks_an_array_or_has_another_shape_is_refused(model, tmp_path):
-    from evenly._support.files import read_tensors, write_tensors
-
+def test_a_file_that_lacks_an_array_or_has_another_one_is_refused(fitted, tmp_path):
+    """Whether the file notes its shapes as they were, or as they are."""
     file = tmp_path / "imputer.safetensors"
-    make_imputer(model, **SMALL).fit(TABLE).save(file)
+    fitted.save(file)
     content, tensors = read_tensors(file, "Imputer")
     learned = sorted(name for name in tensors if name.startswith("network0/"))
     for name in (learned[0], learned[-1]):
-        for some in ({}, {name: tensors[name][..., :-1]}):
-            write_tensors(file, content, {other: tensors[other] for other in tensors if other != name} | some)
-            with pytest.raises(TableError, match=rf"cannot read it: .*{name}"):
-                Imputer.load(file)
+        one, others = tensors[name], {other: tensors[other] for other in tensors if other != name}
+        broken = [{name: one[..., :-1]}, {name: np.stack([one, one])}, {name: one.astype(np.uint8)}]
+        broken += [{}] if one.dtype.kind == "i" else [{}, {name: np.full_like(one, np.nan)}]
+        for edited in (others | some for some in broken):
+            for shapes in (content["shapes"], {each: list(array.shape) for each, array in edited.items()}):
+                write_tensors(file, content | {"shapes": shapes}, edited)
+                with pytest.raises(TableError, match=rf"cannot read it: .*({name.split('/')[1]}|network0)"):
+                    Imputer.load(file)
 
 
-def test_a_damaged_file_is_a_clear_error(tmp_path):
-    from evenly._support.files import read_tensors, write_tensors
+@pytest.fixture(scope="module")
+def marginal(tmp_path_factory):
+    """The content and the arrays of a saved imputer."""
+    file = tmp_path_factory.mktemp("marginal") / "imputer.safetensors"
+    make_imputer("marginal", n_draws=2).fit(TABLE).save(file)
+    return read_tensors(file, "Imputer")
 
-    quick().fit(numbers_table()).save(tmp_path)
-    content, tensors = read_tensors(tmp_path / "imputer.safetensors", "Imputer")
-    for name in ("settings", "model", "columns", "calibrations", "scaler", "baseline"):
-        broken = {key: value for key, value in content.items() if key != name}
-        write_tensors(tmp_path / "broken", broken, tensors)
-        with pytest.raises(TableError, match="cannot read it"):
-            Imputer.load(tmp_path / "broken")
+
+def test_every_part_of_the_content_is_needed(marginal, tmp_path):
+    content, tensors = marginal
+    for name in content:
+        if name not in ("saved", "evenly"):
+            write_tensors(tmp_path / "broken", {key: one for key, one in content.items() if key != name}, tensors)
+            with pytest.raises(TableError, match="cannot read it"):
+                Imputer.load(tmp_path / "broken")
     write_tensors(tmp_path / "broken", content, {"elbo": tensors["elbo"]})
     with pytest.raises(TableError, match="cannot read it"):
         Imputer.load(tmp_path / "broken")
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "message"),
+    [
+        ("n_networks", 10**9, "n_networks = 1000000000"),
+        ("n_networks", 2, "no arrays of network1"),
+        ("n_networks", 0, "an array of more than 0 networks"),
+        ("n_rows", 0, "n_rows = 0"),
+        ("n_rows", 10**5, "raw"),
+        ("model/name", "transformer", "the model 'transformer'"),
+        ("model/n_clusters", 3, "the field 'n_clusters'"),
+        ("settings/estimate", "best", "estimate = 'best'"),
+        ("settings/modle", "vae", "'modle'"),
+        ("settings/training/n_draws", 10**9, "n_draws = 1000000000"),
+        ("settings/training/sizes", 3, "sizes = 3"),
+        ("scaler/seed", "1", "seed = '1'"),
+        ("scaler/settings/method", "best", "best"),
+        ("columns/0/kind", "unknown", "a column of the kind 'unknown'"),
+        ("columns/0/kind", "by_likelihood", "no field|the field"),
+        ("columns/0/extent", [1.0], "extent"),
+        ("columns/0/centers", [1.0, 2.0], "2 centers"),
+        ("columns/0/spreads", [0.0], "spreads"),
+        ("columns/0/std", "1", "std = '1'"),
+        ("columns/0/std", 0.0, "standard deviation"),
+        ("columns/0/bins/low", [], "bins with"),
+        ("columns/0/bins/share", [0.5, 0.5], "bins with"),
+        ("baseline", {}, "baselines"),
+        ("calibrations", {"more": {}}, "calibrations"),
+        ("columns", [], "argument"),
+    ],
+)
+def test_nonsense_with_the_right_checksum_is_refused_in_one_sentence(marginal, path, value, message, tmp_path):
+    content, tensors = marginal
+    edited = part = copy.deepcopy(content)
+    *keys, last = (int(key) if key.isdigit() else key for key in path.split("/"))
+    for key in keys:
+        part = part[key]
+    part[last] = value
+    write_tensors(tmp_path / "a", edited, tensors)
+    with pytest.raises(TableError, match=f"a, saved by .* cannot read it: .*({message})") as caught:
+        Imputer.load(tmp_path / "a")
+    assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) < 1_000
+
+
+def test_experts_that_are_none_are_refused(tmp_path):
+    """A matrix that cannot be inverted, bins in another order, an index of other columns."""
+    table = np.repeat(np.random.default_rng(0).normal(size=(30, 3)), 2, axis=0)
+    table[::7, 0] = np.nan
+    file = tmp_path / "a"
+    quick().fit(table).save(file)
+    content, tensors = read_tensors(file, "Imputer")
+    size = len(content["columns"])
+    gaussian = {"gaussian_mean": np.zeros(size), "gaussian_precision": np.eye(size)}
+    index = {"neighbours": table}
+
+    def load(**arrays):
+        some = tensors | gaussian | index | arrays
+        write_tensors(file, content | {"shapes": {name: list(one.shape) for name, one in some.items()}}, some)
+        return Imputer.load(file)
+
+    load().transform(table)
+    singular = np.ones((size, size))
+    for name, wrong in (
+        ("gaussian_precision", singular),
+        ("gaussian_precision", -np.eye(size)),
+        ("gaussian_precision", np.eye(size + 1)),
+        ("gaussian_precision", np.eye(size, dtype=np.float32)),
+        ("gaussian_mean", np.full(size, np.nan)),
+        ("neighbours", table[:, :2]),
+        ("neighbours", table[:, 0]),
+    ):
+        with pytest.raises(TableError, match=f"cannot read it: .*{name}"):
+            load(**{name: wrong})
 
 
 def test_a_likelihood_of_ones_own_must_be_given_again(pareto, tmp_path):

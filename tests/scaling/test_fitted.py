@@ -9,11 +9,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from evenly import Column, EvenlyWarning, LipschitzScaler, Schema
+from evenly import Column, EvenlyWarning, LipschitzScaler, Schema, TableError
 from evenly._support import ScaleWarning
 
 SAVED = Path(__file__).parent / "saved_scaler.json"
-"""Written by `LipschitzScaler.save` of version 0.1.0.dev0, before fitted columns were objects."""
+"""A fitted scaler in the format of today. When the format changes, keep it under the name of its format, write it anew
+by `LipschitzScaler.from_plain(content, (), path).save(SAVED)`, and see the test of files in an older format."""
+FORMAT_1 = Path(__file__).parent / "saved_scaler_format_1.json"
+"""The same as version 0.1.0.dev0 first wrote it, without a checksum."""
 
 
 def test_a_file_of_an_earlier_version_loads_and_is_saved_as_it_was(tmp_path):
@@ -28,9 +31,14 @@ def test_a_file_of_an_earlier_version_loads_and_is_saved_as_it_was(tmp_path):
     pd.testing.assert_frame_equal(scaler.inverse_transform(scaled)[["children", "town"]], row[["children", "town"]])
     scaler.save(tmp_path)
     again, before = (json.loads(path.read_text()) for path in (tmp_path / "scaler.json", SAVED))
-    # There was no choice then.
-    before["settings"] |= {"strict": False, "handle_unknown": "ignore", "passthrough": "keep", "noise": "drawn"}
-    assert again | {"evenly": None} == before | {"evenly": None}
+    assert again["settings"].items() >= before["settings"].items()  # new settings have their defaults
+    apart = dict.fromkeys(("evenly", "checksum", "settings"))
+    assert again | apart == before | apart
+
+
+def test_a_file_in_an_older_format_is_refused_in_one_sentence_that_says_what_to_do():
+    with pytest.raises(TableError, match=r"saved in format 1 by .* reads format 2\. Hint: fit and save again\.$"):
+        LipschitzScaler.load(FORMAT_1)
 
 
 @pytest.mark.parametrize("n_rows", [40, 100_000], ids=["one thread", "several threads"])

@@ -231,19 +231,43 @@ def test_a_schema_survives_its_file(tmp_path):
     assert first == {"name": "sex", "kind": "binary", "classes": ["female", "male"]}
 
 
+REAL = {"name": "a", "kind": "real"}
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("not json", "Invalid JSON"),
-        ('{"columns": [{"name": "a", "kind": "float"}]}', "columns > 0 > kind"),
-        ('{"columns": [{"name": "a", "kind": "real", "likelyhood": "normal"}]}', "columns > 0 > likelyhood"),
-        ('{"columns": [{"name": "a", "kind": "binary", "classes": ["x", "x"]}]}', "classes must differ"),
+        ("not json", "no JSON at line 1, column 1"),
+        ("[" * 100_000, "JSON that is nested too deeply in .*schema.json, but expected a schema"),
+        ("[]", "expected an object"),
+        (b"\xff\xfe", "no UTF-8"),
+        ('{"columns": [{"name": "a", "name": "b", "kind": "real"}]}', "the key 'name' twice"),
+        ('{"columns": [{"name": "a", "kind": "real", "lower": NaN}]}', "NaN, which is no number in JSON"),
+        ('{"columns": [{"name": "a", "kind": "positive", "clip": 1e999}]}', "Column 'a': got clip = inf"),
+        ([3], "Column '0': got value = 3"),
+        ([{"kind": "real"}], "Column '0': got no field 'name'"),
+        ([REAL, REAL], "the column 'a' is there twice"),
+        ([REAL | {"kind": "float"}], "Column 'a': got kind = 'float' .*expected 'real', 'positive'"),
+        ([REAL | {"likelyhood": "normal"}], "Column 'a': got the field 'likelyhood' .*Hint: likelihood, perhaps"),
+        ([REAL | {"shift": "1"}], "Column 'a': got shift = '1' .* a valid number"),
+        ([REAL | {"lower": 2, "upper": 1}], "Column 'a': .*lower = 2 lies above"),
+        ([REAL | {"missing": [10**30]}], "Column 'a': .*expected 64 bits"),
+        ([REAL | {"kind": "binary", "classes": ["x", "x"]}], "Column 'a': .*classes must differ"),
+        ([REAL | {"kind": "ordinal", "classes": list(range(20_000))}], "Column 'a': got 20000 classes"),
     ],
 )
 def test_a_wrong_file_is_a_clear_error(content, message, tmp_path):
-    (tmp_path / "schema.json").write_text(content)
-    with pytest.raises(TableError, match=message):
+    text = json.dumps({"columns": content}) if isinstance(content, list) else content
+    (tmp_path / "schema.json").write_bytes(text if isinstance(text, bytes) else text.encode())
+    with pytest.raises(TableError, match=message) as caught:
         Schema.load(tmp_path / "schema.json")
+    assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) < 1_000
+
+
+def test_a_mark_that_editors_write_at_the_start_of_a_file_is_no_error(tmp_path):
+    (tmp_path / "schema.json").write_text('\ufeff{"columns": [{"name": "a", "kind": "real"}]}', encoding="utf-8")
+    assert Schema.load(tmp_path / "schema.json")["a"].likelihood == "normal"
 
 
 def test_a_printed_schema_tells_shifts_clips_bounds_and_markers():

@@ -28,6 +28,7 @@ from evenly._support.optional import require, require_later
 from evenly._support.patterns import DATE, NUMBER, SPACED_NUMBER
 from evenly._support.plain import align, to_plain
 from evenly._support.sklearn_compat import check_input_names, output_container, table_tags
+from evenly._support.strict_json import one_line, parse_json, read_limited, show
 
 __all__ = [
     "DATE",
@@ -42,8 +43,11 @@ __all__ = [
     "align",
     "as_text",
     "check_input_names",
+    "one_line",
     "output_container",
+    "parse_json",
     "read_json",
+    "read_limited",
     "read_tensors",
     "readable",
     "refuse_duplicates",
@@ -53,6 +57,7 @@ __all__ = [
     "require",
     "require_later",
     "saved_path",
+    "show",
     "table_tags",
     "to_plain",
     "write_bytes",

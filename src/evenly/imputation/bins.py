@@ -15,6 +15,8 @@ N_QUANTILES = 32
 """Bins with equal shares of the cells."""
 N_WIDTHS = 16
 """Additional bins of equal width: squared errors come from the tails, where bins of equal shares are coarse."""
+MOST_BINS = 1_000
+"""More are refused in a saved file."""
 MODE_SHARE, ATOM = 0.3, 0.1
 """The mode lies in the densest run of bins with a probability of 0.3: for 1,000 normal values it is then accurate to
 0.15 standard deviations, for exponential ones to 0.2. A single value is the mode if its probability is at least 0.1."""
@@ -46,6 +48,20 @@ class Bins:
 
     def __len__(self) -> int:
         return len(self.low)
+
+    def check(self) -> None:
+        """Raise an error if these are no bins: of equal length, in ascending order, with shares that add up to 1."""
+        lengths = [len(part) for part in (self.low, self.high, self.mean, self.share)]
+        if len(set(lengths)) > 1 or not 1 <= lengths[0] <= MOST_BINS:
+            raise ValueError(
+                f"bins with {lengths} ends, means and shares, expected as many of each, at most {MOST_BINS}"
+            )
+        low, high, mean, share = self._arrays
+        ordered = (low <= mean) & (mean <= high) & np.append(high[:-1] < low[1:], True)
+        if not (ordered.all() and np.isfinite([low, high]).all()):
+            raise ValueError("bins that are not in ascending order")
+        if not ((share > 0.0).all() and abs(share.sum() - 1.0) < 1e-6):
+            raise ValueError("bins whose shares do not add up to 1")
 
     @cached_property
     def _arrays(self) -> tuple[Floats, Floats, Floats, Floats]:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from evenly._support import show
 from evenly.imputation.neighbours import NeighbourWeight
-from evenly.tables import Floats
+from evenly.tables import Floats, check_fields
 
 
 @dataclass(frozen=True)
@@ -30,10 +30,17 @@ class Calibration:
     """The weight of near-duplicates' cells, if any."""
 
     @classmethod
-    def from_plain(cls, plain: Mapping[str, Any]) -> Calibration:
-        """Rebuild a calibration from `dataclasses.asdict`."""
-        weight = plain["neighbours"]
-        return cls(**{**plain, "neighbours": None if weight is None else NeighbourWeight(**weight)})
+    def from_plain(cls, plain: Any) -> Calibration:
+        """Rebuild a calibration from `dataclasses.asdict`; ValueError if it is none."""
+        found = cls(**check_fields(cls, plain))
+        weights = (found.bin_weight, found.model_weight, found.stacking_weight)
+        positive = [found.inverse_temperature]
+        if found.neighbours is not None:
+            positive += [found.neighbours.bandwidth, found.neighbours.prior]
+        sound = all(0.0 <= one <= 1.0 for one in weights) and all(0.0 < one < np.inf for one in positive)
+        if not sound or not found.max_deviation >= 0.0:
+            raise ValueError(f"a calibration of {show(plain)}, expected weights from 0 to 1")
+        return found
 
     def apply(self, probabilities: Floats, marginal: Any) -> Floats:
         """Return probabilities at the temperature, shrunk towards the marginal ones.

@@ -9,19 +9,24 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from pydantic import Field
 
+from evenly._support import show
 from evenly.imputation.calibration import PLAIN, Calibration
 from evenly.imputation.columns import ColumnSpec, ModelledColumn, spec_from_plain
 from evenly.imputation.encoding import EncodedColumn, EncodedTable, lay_out
 from evenly.imputation.gaussian import Gaussian
 from evenly.imputation.neighbours import NeighbourIndex, index_rows
-from evenly.models import MODELS, Layout, Model, flatten, unflatten
+from evenly.models import MODELS, Expected, Layout, Model, check_arrays, flatten, unflatten
 from evenly.scaling import FittedColumn
-from evenly.tables import Floats
+from evenly.tables import Content, Floats, check, check_fields
 
 CHUNK, SMALL_CHUNK, FEW_ROWS = 4096, 512, 2_000
 """Rows per prediction, for a model fitted on many rows and for one fitted on fewer than 2,000. The number is fixed, so
 that a row's prediction does not depend on the other rows and compiled programs can be reused."""
+
+MOST = 1 << 16
+"""The largest size of a model, and the largest number of networks, that a saved file may ask for."""
 
 
 @dataclass(frozen=True)
@@ -110,33 +115,93 @@ class Ensemble:
     def from_saved(
         cls, content: Mapping[str, Any], tensors: Mapping[str, npt.NDArray[Any]], columns: Sequence[FittedColumn]
     ) -> Ensemble:
-        """Rebuild an ensemble from `to_saved`; ValueError if arrays are missing or have another shape."""
+        """Rebuild an ensemble from `to_saved`; ValueError, in one sentence, if it is none of these columns."""
+        saved = check(SavedEnsemble, content)
         found = {name: list(array.shape) for name, array in tensors.items()}
-        if wrong := [name for name, shape in content["shapes"].items() if found.get(name) != shape]:
-            raise ValueError(f"arrays that are missing or have another shape: {wrong}")
-        specs = tuple(spec_from_plain(*pair) for pair in zip(columns, content["columns"], strict=True))
-        sizes = {**content["model"]}
-        networks = [
-            unflatten({name.removeprefix(start): one for name, one in tensors.items() if name.startswith(start)})
-            for start in (f"network{i}/" for i in range(content["n_networks"]))
-        ]
-        gaussian = index = None
-        if "gaussian_mean" in tensors:
-            gaussian = Gaussian(*(tensors[f"gaussian_{name}"] for name in Gaussian._fields))
-        if "neighbours" in tensors:
-            classes = [one.column.has_classes for one in specs if isinstance(one, ModelledColumn)]
-            index = index_rows(list(tensors["neighbours"].T), classes, np.random.default_rng(0))
-        curves = dict(zip(content["baseline"], tensors["log_likelihood"], strict=True))
+        if wrong := sorted(name for name in found.keys() | saved.shapes if found.get(name) != saved.shapes.get(name)):
+            raise ValueError(f"{wrong[0]}: an array that is missing or has another shape")
+        specs = tuple(spec_from_plain(*pair) for pair in zip(columns, saved.columns, strict=True))
+        modelled = tuple(one for one in specs if isinstance(one, ModelledColumn))
+        names = [one.name for one in modelled]
+        if list(saved.baseline) != names or not saved.calibrations.keys() <= set(names):
+            raise ValueError("baselines or calibrations of other columns than the modelled ones")
+        model = _model_of(saved.model)
+        by_network = _by_network(saved.n_networks if modelled else 0, tensors)
+        if modelled and (arrays := model.expected_arrays(layout_of(model, modelled, saved.n_rows))) is not None:
+            for one in by_network:
+                check_arrays(arrays, one)
+        curves = {name: np.nan_to_num(tensors[name]) for name in ("elbo", "log_likelihood")}
+        check_arrays({"elbo": Expected(("epochs",)), "log_likelihood": Expected((len(names), "epochs"))}, curves)
         return cls(
-            MODELS[sizes.pop("name")](**sizes),
+            model,
             specs,
-            content["n_rows"],
-            networks,
-            {name: Calibration.from_plain(one) for name, one in content["calibrations"].items()},
-            gaussian,
-            index,
-            LearningCurves(tensors["elbo"], curves, content["baseline"]),
+            saved.n_rows,
+            [unflatten(one) for one in by_network],
+            {name: Calibration.from_plain(one) for name, one in saved.calibrations.items()},
+            _gaussian_of(tensors, modelled),
+            _index_of(tensors, modelled),
+            LearningCurves(
+                tensors["elbo"], dict(zip(names, tensors["log_likelihood"], strict=True)), dict(saved.baseline)
+            ),
         )
+
+
+class SavedEnsemble(Content):
+    """The JSON of `Ensemble.to_saved`, as far as it does not depend on columns and models."""
+
+    model: dict[str, Any]
+    n_networks: int = Field(ge=0, le=MOST)
+    n_rows: int = Field(ge=1, lt=2**53)
+    shapes: dict[str, list[int]]
+    columns: list[dict[str, Any]]
+    calibrations: dict[str, dict[str, Any]]
+    baseline: dict[str, float]
+
+
+def _model_of(plain: dict[str, Any]) -> Model:
+    """Return a model from its name and sizes; ValueError for sizes that none has."""
+    sizes = dict(plain)
+    name = sizes.pop("name", None)
+    if not isinstance(name, str) or name not in MODELS:
+        raise ValueError(f"the model {show(name)}, expected one of {', '.join(MODELS)}")
+    kind = MODELS[name]
+    sizes = check_fields(kind, sizes)
+    if wrong := [one for one, size in sizes.items() if isinstance(size, int) and not 0 <= size <= MOST]:
+        raise ValueError(f"{wrong[0]} = {sizes[wrong[0]]}, expected at most {MOST}")
+    return kind(**sizes)
+
+
+def _by_network(n: int, tensors: Mapping[str, npt.NDArray[Any]]) -> list[dict[str, npt.NDArray[Any]]]:
+    """Return the arrays of each of n networks; ValueError if there are others."""
+    found: dict[str, dict[str, npt.NDArray[Any]]] = {f"network{i}": {} for i in range(n)}
+    for name, one in tensors.items():
+        first, slash, rest = name.partition("/")
+        if slash and first not in found:
+            raise ValueError(f"{name}: an array of more than {n} networks")
+        if slash:
+            found[first][rest] = one
+    if empty := [name for name, arrays in found.items() if not arrays]:
+        raise ValueError(f"no arrays of {empty[0]}")
+    return list(found.values())
+
+
+def _gaussian_of(tensors: Mapping[str, npt.NDArray[Any]], modelled: Sequence[ModelledColumn]) -> Gaussian | None:
+    if not any(name.startswith("gaussian_") for name in tensors):
+        return None
+    gaussian = Gaussian(*(tensors[f"gaussian_{name}"] for name in Gaussian._fields))
+    gaussian.check(sum(one.n_gaussian for one in modelled))
+    return gaussian
+
+
+def _index_of(tensors: Mapping[str, npt.NDArray[Any]], modelled: Sequence[ModelledColumn]) -> NeighbourIndex | None:
+    if "neighbours" not in tensors:
+        return None
+    check_arrays(
+        {"neighbours": Expected(("rows", len(modelled)))}, {"neighbours": np.nan_to_num(tensors["neighbours"])}
+    )
+    return index_rows(
+        list(tensors["neighbours"].T), [one.column.has_classes for one in modelled], np.random.default_rng(0)
+    )
 
 
 def layout_of(model: Model, columns: Sequence[ModelledColumn], n_rows: int) -> Layout:

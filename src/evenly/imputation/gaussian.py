@@ -44,6 +44,17 @@ class Gaussian(NamedTuple):
     mean: Floats
     precision: Floats
 
+    def check(self, n_features: int) -> None:
+        """Raise an error if this is no normal of so many features."""
+        if self.mean.shape != (n_features,) or self.precision.shape != (n_features, n_features):
+            raise ValueError(
+                f"gaussian_precision: an array of shape {self.precision.shape}, expected {n_features} rows"
+            )
+        if any(one.dtype != np.float64 or not np.isfinite(one).all() for one in self):
+            raise ValueError("gaussian_precision or gaussian_mean: not finite, or not in double precision")
+        if not np.allclose(self.precision, self.precision.T) or np.linalg.eigvalsh(self.precision).min() <= 0.0:
+            raise ValueError("gaussian_precision: a matrix that is not symmetric and positive definite")
+
 
 def fit_gaussian(table: Floats, prior: float = PRIOR, start: Gaussian | None = None) -> Gaussian:
     """Fit a joint normal to standardized features, of which some are missing (NaN).

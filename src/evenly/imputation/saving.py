@@ -14,6 +14,7 @@ from evenly.imputation.ensemble import Ensemble
 from evenly.imputation.training import Training
 from evenly.likelihoods import Likelihood
 from evenly.scaling import LipschitzScaler, plain_settings
+from evenly.tables import Content, check, check_parameters
 
 if TYPE_CHECKING:
     from evenly.imputation.imputer import Imputer
@@ -42,10 +43,24 @@ def imputer_from_saved(
 ) -> Imputer:
     """Return the fitted imputer that `imputer_to_saved` took apart; `file` is for messages."""
     with readable(file, content):
-        scaler = LipschitzScaler.from_plain(content["scaler"], likelihoods, file)
-        settings = content["settings"]
-        if settings["likelihoods"]:
-            settings["likelihoods"] = scaler.likelihoods
-        if settings["training"]:
-            settings["training"] = Training(**settings["training"])
-        return kind(**settings)._become(scaler, Ensemble.from_saved(content, tensors, scaler.columns_))
+        saved = check(SavedImputer, {name: content.get(name) for name in SavedImputer.model_fields})
+    scaler = LipschitzScaler.from_plain(saved.scaler, likelihoods, file)
+    with readable(file, content):
+        training = saved.settings.pop("training", None)
+        imputer = kind(**check_parameters(kind, saved.settings))
+        if training is not None:
+            imputer.training = Training(**check_parameters(Training, training))
+        if imputer.likelihoods:
+            imputer.likelihoods = scaler.likelihoods
+        imputer.check_settings()
+        learned = {name: value for name, value in content.items() if name not in SavedImputer.model_fields}
+        return imputer._become(scaler, Ensemble.from_saved(learned, tensors, scaler.columns_))
+
+
+class SavedImputer(Content):
+    """The JSON of a saved imputer, beside that of its ensemble."""
+
+    evenly: str
+    saved: str
+    settings: dict[str, Any]
+    scaler: dict[str, Any]

@@ -15,6 +15,8 @@ from evenly._support import TableError
 from evenly.models import SPECS, ModelSpec, published_epochs
 
 Auto = Literal["auto"]
+MOST_DRAWS = 10_000
+"""The largest number of draws that predictions are averaged over."""
 SIZES = ("latent_size", "n_clusters", "hidden_size")
 MOVED = ("epochs", "batch_size", "learning_rate", "n_networks", "masked_training", "n_draws", "target", "bound", *SIZES)
 """Former parameters of `Imputer`."""
@@ -85,6 +87,8 @@ class Training(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no type
             least, auto = int(name not in ("epochs", "n_draws")), isinstance(value, str) and value == "auto"
             if not (auto and name in given) and not (isinstance(value, numbers.Integral) and int(value) >= least):
                 raise TableError(f"{name} = {value!r}", f"expected a whole number from {least}")
+        if self.n_draws > MOST_DRAWS:
+            raise TableError(f"n_draws = {self.n_draws}", f"expected at most {MOST_DRAWS}: a mean gets no better")
         known = sorted({name for spec in SPECS.values() for name in spec.sizes})
         if unknown := [name for name in self.sizes or {} if name not in known]:
             raise TableError(f"the size {unknown[0]!r}", f"expected one of {', '.join(known)}")

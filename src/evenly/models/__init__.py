@@ -4,7 +4,20 @@ The interface, the specs and the array layout do not import JAX; a model's class
 Models know nothing about tables, scales and scaling methods.
 """
 
-from evenly.models.base import Fitted, History, Info, Model, Plan, Stream, Trace, Watchers, flatten, unflatten
+from evenly.models.base import (
+    Expected,
+    Fitted,
+    History,
+    Info,
+    Model,
+    Plan,
+    Stream,
+    Trace,
+    Watchers,
+    check_arrays,
+    flatten,
+    unflatten,
+)
 from evenly.models.budget import published_epochs
 from evenly.models.layout import Data, Layout
 from evenly.models.spec import MODELS, PAPERS, SPECS, ModelSpec
@@ -14,6 +27,7 @@ __all__ = [
     "PAPERS",
     "SPECS",
     "Data",
+    "Expected",
     "Fitted",
     "History",
     "Info",
@@ -24,6 +38,7 @@ __all__ = [
     "Stream",
     "Trace",
     "Watchers",
+    "check_arrays",
     "flatten",
     "published_epochs",
     "unflatten",

@@ -80,6 +80,17 @@ class Watchers(NamedTuple):
 NOBODY = Watchers()
 
 
+class Expected(NamedTuple):
+    """An array of a model's shared parameters, as a saved file must have it."""
+
+    shape: tuple[int | str, ...]
+    """A name stands for any size, the same in all arrays of the model."""
+    below: int | None = None
+    """For indices: what all of them are smaller than."""
+    finite: bool = True
+    """Whether all numbers are finite; if not, infinite ones are allowed."""
+
+
 class Model(ABC):
     """A model with given sizes: a frozen dataclass without arrays.
 
@@ -104,6 +115,10 @@ class Model(ABC):
     @abstractmethod
     def of_size(cls, n_rows: int, n_columns: int, sizes: Mapping[str, int]) -> Model:
         """Return the model with default sizes for a table; `sizes` overrides them by name."""
+
+    def expected_arrays(self, layout: Layout) -> Mapping[str, Expected] | None:
+        """Return the arrays of the shared parameters by their names in `flatten`; by default, None: any arrays."""
+        return None
 
     @abstractmethod
     def fit(
@@ -177,3 +192,32 @@ def unflatten(arrays: Mapping[str, npt.NDArray[Any]]) -> dict[str, Any]:
             branch = branch.setdefault(step, {})
         branch[last] = value
     return found
+
+
+def check_arrays(expected: Mapping[str, Expected], arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+    """Raise a ValueError that names the first array that is not as expected.
+
+    Examples
+    --------
+    >>> check_arrays({"weight": Expected(("n", 2))}, {"weight": np.zeros((3, 2))})
+    >>> check_arrays({"weight": Expected(("n", 2))}, {"weight": np.zeros((3, 4))})
+    Traceback (most recent call last):
+    ValueError: weight: an array of shape (3, 4), expected ('n', 2)
+    """
+    if apart := sorted(expected.keys() ^ arrays.keys()):
+        raise ValueError(f"{apart[0]}: {'no such array' if apart[0] in expected else 'an array that nothing uses'}")
+    sizes: dict[str, int] = {}
+    for name, (shape, below, finite) in expected.items():
+        one = arrays[name]
+        wanted = tuple(sizes.get(n, n) if isinstance(n, str) else n for n in shape)
+        if one.ndim != len(wanted) or any(
+            isinstance(b, int) and a != b for a, b in zip(one.shape, wanted, strict=True)
+        ):
+            raise ValueError(f"{name}: an array of shape {one.shape}, expected {shape}")
+        sizes |= {n: size for n, size in zip(shape, one.shape, strict=True) if isinstance(n, str)}
+        if one.dtype.kind != ("f" if below is None else "i"):
+            raise ValueError(f"{name}: an array of {one.dtype}")
+        if below is None and (np.isnan(one).any() or (finite and np.isinf(one).any())):
+            raise ValueError(f"{name}: numbers that are not finite")
+        if below is not None and one.size and not 0 <= one.min() <= one.max() < below:
+            raise ValueError(f"{name}: indices from {one.min()} to {one.max()}, expected them from 0 below {below}")

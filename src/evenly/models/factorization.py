@@ -18,6 +18,7 @@ import numpy.typing as npt
 import optax
 
 from evenly.likelihoods import ExponentialFamily, Likelihood
+from evenly.models.base import Expected
 from evenly.models.bbvi import Start, Terms, Trained
 from evenly.models.layers import draw_parameters, normal_kl, padded
 from evenly.models.layout import Data, Layout, constrain
@@ -37,6 +38,16 @@ class Factorization(Trained):
     def of_size(cls, n_rows: int, n_columns: int, sizes: Mapping[str, int]) -> Factorization:
         """Return the model with half as many factors as columns."""
         return cls(sizes.get("latent_size", max(1, n_columns // 2)))
+
+    def expected_arrays(self, layout: Layout) -> Mapping[str, Expected]:
+        """Return means and spreads of the factors, the other parameters, and the spreads of the rows' factors."""
+        factors = Expected((self.latent_size, layout.n_raw))
+        return {
+            "mean": factors,
+            "rho": factors,
+            "others": Expected((layout.n_raw,)),
+            "row_rho": Expected((self.latent_size,)),
+        }
 
     def init(self, rng: np.random.Generator, layout: Layout, data: Data) -> Start:
         dtype, n_rows = data.targets.dtype, len(data.mask)

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from evenly.models.base import NOBODY, Fitted, History, Model, Plan, Stream, Trace, Watchers
+from evenly.models.base import NOBODY, Expected, Fitted, History, Model, Plan, Stream, Trace, Watchers
 from evenly.models.layout import Data, Layout, constrain
 from evenly.models.spec import SPECS
 
@@ -27,6 +27,10 @@ class Marginal(Model):
     def of_size(cls, n_rows: int, n_columns: int, sizes: Mapping[str, int]) -> Marginal:
         """Return the model, which has no sizes."""
         return cls()
+
+    def expected_arrays(self, layout: Layout) -> Mapping[str, Expected]:
+        """Return the raw parameters."""
+        return {"raw": Expected((layout.n_raw,))}
 
     def fit(
         self,

@@ -16,6 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 import numpy.typing as npt
 
+from evenly.models.base import Expected
 from evenly.models.bbvi import Start, Terms, Trained
 from evenly.models.layers import dense, draw_rows, hide_cells, linear, padded
 from evenly.models.layout import Data, Layout, size_class
@@ -57,6 +58,26 @@ class Masked(Trained):
         xp: Any = np if isinstance(progress, float) else jnp
         fall = 0.01 + 0.99 * 0.5 * (1.0 + xp.cos(np.pi * (progress - WARM_UP) / (1.0 - WARM_UP)))
         return xp.where(progress < WARM_UP, progress / WARM_UP, fall)
+
+    def expected_arrays(self, layout: Layout) -> Mapping[str, Expected]:
+        """Return the encoding of the inputs, the layers and their normalizations."""
+        hidden = Expected((self.hidden_size,))
+        found = {
+            "units/source": Expected(("units",), below=max(1, layout.sizes.inputs)),
+            "units/owner": Expected(("units",), below=layout.sizes.columns),
+            **{f"units/{name}": Expected(("units",)) for name in ("low", "gap")},
+            **{f"units/{name}": Expected(("units",), finite=False) for name in ("least", "most")},
+            "first/weight": Expected(("units", self.hidden_size)),
+            "first/bias": hidden,
+            "last/weight": Expected((self.hidden_size, layout.n_raw)),
+            "last/bias": Expected((layout.n_raw,)),
+        }
+        square = Expected((self.hidden_size, self.hidden_size))
+        for i in range(self.n_blocks):
+            found |= {f"blocks/{i}/{name}/weight": square for name in ("up", "down")}
+            found |= {f"blocks/{i}/{name}/bias": hidden for name in ("up", "down")}
+        norms = ["norm", *(f"blocks/{i}/norm" for i in range(self.n_blocks))]
+        return found | {f"{norm}/{name}": hidden for norm in norms for name in ("gain", "offset")}
 
     def init(self, rng: np.random.Generator, layout: Layout, data: Data) -> Start:
         hidden, dtype = self.hidden_size, data.targets.dtype

@@ -14,6 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from evenly.models.base import Expected
 from evenly.models.bbvi import Start, Terms, Trained
 from evenly.models.layers import draw_parameters, normal_kl
 from evenly.models.layout import Data, Layout
@@ -35,6 +36,10 @@ class Mixture(Trained):
     def of_size(cls, n_rows: int, n_columns: int, sizes: Mapping[str, int]) -> Mixture:
         """Return the model with five clusters below 10,000 rows (the paper's small tables), else ten."""
         return cls(sizes.get("n_clusters", 10 if n_rows >= 10_000 else 5))
+
+    def expected_arrays(self, layout: Layout) -> Mapping[str, Expected]:
+        """Return means and spreads of the clusters' parameters."""
+        return dict.fromkeys(("mean", "rho"), Expected((self.n_clusters, layout.n_raw)))
 
     def init(self, rng: np.random.Generator, layout: Layout, data: Data) -> Start:
         n_rows, dtype = len(data.mask), data.targets.dtype

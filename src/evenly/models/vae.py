@@ -15,6 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from evenly.models.base import Expected
 from evenly.models.bbvi import Start, Terms, Trained
 from evenly.models.layers import draw_rows, hide_cells, linear, normal_kl, padded
 from evenly.models.layout import Data, Layout
@@ -43,17 +44,30 @@ class VAE(Trained):
         """Whether cells are hidden from the encoder in training."""
         return self.masked
 
-    def init(self, rng: np.random.Generator, layout: Layout, data: Data) -> Start:
-        hidden, dtype, n_inputs = self.hidden_size, data.targets.dtype, len(layout.inputs)
-        widths = {
+    def _widths(self, n_inputs: int, n_outputs: int) -> dict[str, list[int]]:
+        """Return the numbers of units of each network, layer by layer."""
+        hidden, latent = self.hidden_size, self.latent_size
+        return {
             "encoder": [n_inputs, hidden, hidden, hidden],
-            "mean": [hidden, self.latent_size],
-            "rho": [hidden, self.latent_size],
-            "decoder": [self.latent_size, hidden, hidden, hidden, layout.n_parameters],
+            "mean": [hidden, latent],
+            "rho": [hidden, latent],
+            "decoder": [latent, hidden, hidden, hidden, n_outputs],
         }
+
+    def expected_arrays(self, layout: Layout) -> Mapping[str, Expected]:
+        """Return the layers of both networks, and the normalization of the inputs."""
+        n_inputs = layout.sizes.inputs
+        found = {f"norm/{name}": Expected((n_inputs,)) for name in ("gain", "offset")}
+        for name, sizes in self._widths(n_inputs, layout.n_raw).items():
+            for i, (a, b) in enumerate(pairwise(sizes)):
+                found |= {f"{name}/{i}/weight": Expected((a, b)), f"{name}/{i}/bias": Expected((b,))}
+        return found
+
+    def init(self, rng: np.random.Generator, layout: Layout, data: Data) -> Start:
+        dtype = data.targets.dtype
         shared: dict[str, Any] = {
             name: {str(i): _xavier(rng, a, b, dtype) for i, (a, b) in enumerate(pairwise(sizes))}
-            for name, sizes in widths.items()
+            for name, sizes in self._widths(len(layout.inputs), layout.n_parameters).items()
         }
         first, last = shared["encoder"]["0"], shared["decoder"]["3"]
         first["weight"] = padded(first["weight"], 0, layout.sizes.inputs)

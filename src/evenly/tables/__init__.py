@@ -13,8 +13,9 @@ from evenly.tables.cells import (
     encode_counts,
     encode_growing,
 )
+from evenly.tables.checking import Content, check, check_fields, check_parameters
 from evenly.tables.codes import class_codes
-from evenly.tables.columns import BLOCK, Floats, Stored, TableColumn, as_column, blocks, dtype_storage
+from evenly.tables.columns import BLOCK, Floats, Storage, Stored, TableColumn, as_column, blocks, dtype_storage
 from evenly.tables.declarations import Rule, check_settings, complete, infer_column, infer_schema, make_rules, pick
 from evenly.tables.encoded import encode_columns, number_table
 from evenly.tables.frames import Table, build_table, map_columns, open_table, select
@@ -46,6 +47,7 @@ __all__ = [
     "Change",
     "Column",
     "ColumnProfile",
+    "Content",
     "Floats",
     "Kind",
     "LazyColumn",
@@ -57,6 +59,7 @@ __all__ = [
     "Rule",
     "Schema",
     "Step",
+    "Storage",
     "Stored",
     "Table",
     "TableColumn",
@@ -67,6 +70,9 @@ __all__ = [
     "blocks",
     "build_table",
     "cells_among",
+    "check",
+    "check_fields",
+    "check_parameters",
     "check_settings",
     "check_values",
     "class_codes",

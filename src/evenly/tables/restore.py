@@ -10,6 +10,7 @@ import narwhals as nw
 import numpy as np
 import numpy.typing as npt
 
+from evenly._support import TableError
 from evenly.tables.columns import Stored, TableColumn, missing_cells
 from evenly.tables.native_types import CellType, arrow_type, cell_type, numpy_type, pandas_type, polars_type
 
@@ -21,6 +22,16 @@ def restore_column(values: npt.NDArray[Any], container: str, stored: Stored, cla
 
     A type that cannot hold missing cells gives way to the nearest one that can; in an array, to a masked array.
     """
+    try:
+        return _restore(values, container, stored, classes)
+    except ImportError:
+        raise
+    except Exception as error:  # each library has its own for a type that it does not know or cannot convert to
+        got, expected = f"the stored type {stored.dtype!r}", f"{container} cannot store {values.dtype} cells as that"
+        raise TableError(got, expected, "fit again") from error
+
+
+def _restore(values: npt.NDArray[Any], container: str, stored: Stored, classes: list[Any] | None) -> Any:
     name = stored.dtype
     if container == "numpy":
         return _build(values, container, numpy_type(name), stored)

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import json
+from difflib import get_close_matches
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from evenly._support import TableError, align, write_text
+from evenly._support import TableError, align, one_line, parse_json, read_limited, show, write_text
 from evenly.likelihoods import FAMILIES, Likelihood, likelihood_name
+from evenly.tables.checking import Problem, first_problem
 from evenly.tables.profile import Value
 
 Kind = Literal["real", "positive", "count", "binary", "categorical", "ordinal", "ignore"]
 KINDS: tuple[Kind, ...] = ("real", "positive", "count", "binary", "categorical", "ordinal", "ignore")
 CLASS_KINDS = ("binary", "categorical", "ordinal")
+MOST_BYTES, MOST_VALUES = 1 << 26, 10_000
+"""The largest file of a schema, and the largest number of classes or markers of a column in it."""
+SEE = "see docs/schema.md"
 
 DEFAULT_LIKELIHOOD = {kind: name for name, family in FAMILIES.items() for kind in family.default_for}
 """The paper's likelihood of each kind; ordinal columns are modelled as categorical."""
@@ -50,7 +55,7 @@ class Column(BaseModel):
     likelihood: str | None = None
     classes: list[Value] | None = None
     shift: float = Field(default=0.0, ge=0.0, allow_inf_nan=False)
-    clip: float | None = Field(default=None, gt=0.0)
+    clip: float | None = Field(default=None, gt=0.0, allow_inf_nan=False)
     lower: float | None = None
     upper: float | None = None
     missing: list[Value] = []
@@ -143,15 +148,46 @@ class Schema(BaseModel):
 
     @classmethod
     def load(cls, path: str | Path) -> Schema:
-        """Read a schema from a JSON file; an error names the column and the field."""
+        """Read a schema from a JSON file, edited by hand or not; an error names the column, the field and the file."""
         try:
-            return cls.model_validate_json(Path(path).read_text(encoding="utf-8"))
+            plain = parse_json(read_limited(path, MOST_BYTES))
+        except ValueError as error:
+            raise TableError(f"{error} in {path}", "expected a schema", SEE) from None
+        try:
+            schema = cls.model_validate_json(json.dumps(plain), strict=True)
         except ValidationError as error:
-            first = error.errors()[0]
-            where = " > ".join(str(part) for part in first["loc"])
-            raise TableError(
-                f"{first['msg']} at {where or 'the top'} of {path}", "expected a schema", "see docs/schema.md"
-            ) from None
+            raise _wrong(first_problem(error), plain, path) from None
+        _refuse_absurd(schema, path)
+        return schema
+
+
+def _wrong(problem: Problem, plain: Any, path: str | Path) -> TableError:
+    """Return the error for a field that a schema cannot have."""
+    where, got, expected = problem
+    if len(where) < 2 or where[0] != "columns":
+        of = f" of {where[0]}" if where else ""
+        return TableError(f"{one_line(got)}{of} in {path}", one_line(expected), SEE)
+    name = plain["columns"][where[1]].get("name") if isinstance(plain["columns"][where[1]], dict) else None
+    field, hint = str(got).removeprefix("the field ").strip("'"), SEE
+    if expected == "expected no such field":
+        expected = f"expected one of {', '.join(Column.model_fields)}"
+        if near := get_close_matches(field, Column.model_fields, 1):
+            hint = f"{near[0]}, perhaps"
+    return TableError(
+        f"{one_line(got)} in {path}", one_line(expected), hint, column=name if isinstance(name, str) else where[1]
+    )
+
+
+def _refuse_absurd(schema: Schema, path: str | Path) -> None:
+    """Refuse more classes than any model has, and whole numbers that no column holds."""
+    for column in schema.columns:
+        for field, values in (("classes", column.classes or []), ("missing", column.missing)):
+            if len(values) > MOST_VALUES:
+                got = f"{len(values)} {field} in {path}"
+                raise TableError(got, f"expected up to {MOST_VALUES}", "`ignore` it", column=column.name)
+            if large := [one for one in values if isinstance(one, int) and abs(one) > 2**64]:
+                got = f"{show(large[0])} among {field} in {path}"
+                raise TableError(got, "expected 64 bits", "write it as text", column=column.name)
 
 
 def _details(column: Column) -> str:

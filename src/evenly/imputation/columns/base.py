@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from evenly._support import show
 from evenly.imputation.bins import Bins
 from evenly.imputation.calibration import PLAIN, Calibration
 from evenly.imputation.predictive import Predictive
@@ -50,6 +51,10 @@ class ColumnSpec(ABC):
         """Whether the model can only take numbers that the column's likelihood has a density for."""
         return False
 
+    @abstractmethod
+    def check(self) -> None:
+        """Raise an error if a saved spec does not go with its fitted column."""
+
     def to_plain(self) -> dict[str, Any]:
         """Return the spec as plain JSON types, without the fitted column, which is saved with the scaler."""
         plain = {name: value for name, value in vars(self).items() if name != "fitted"}
@@ -67,6 +72,13 @@ class UnmodelledColumn(ColumnSpec):
     too_far: bool = False
     """Whether it is too many standard deviations away from 0 for single precision to resolve its values."""
 
+    def check(self) -> None:
+        """Raise an error if the constant is no value of the column."""
+        n_classes = len(self.column.classes or ()) if self.column.has_classes else None
+        known = self.constant in range(n_classes) if n_classes is not None else abs(self.constant) < np.inf
+        if not (known or np.isnan(self.constant)):
+            raise ValueError(f"a constant of {self.constant:g}, which the column {show(self.name)} cannot have")
+
 
 @dataclass(frozen=True)
 class ModelledColumn(ColumnSpec):
@@ -83,6 +95,19 @@ class ModelledColumn(ColumnSpec):
     centers: Sequence[float] = ()
     spreads: Sequence[float] = ()
     """Means and standard deviations of the inputs."""
+
+    def check(self) -> None:
+        """Raise an error if the numbers are not of such a column."""
+        if self.fitted.family is None or not self.fitted.statistics.n:
+            raise ValueError(f"a model of {show(self.name)}, which is ignored or empty")
+        n_inputs = len(self.column.classes or ()) if self.column.kind in ("categorical", "ordinal") else 1
+        if not len(self.centers) == len(self.spreads) == n_inputs:
+            raise ValueError(f"{len(self.centers)} centers of {show(self.name)}, expected {n_inputs}")
+        finite = np.isfinite([*self.extent, *self.centers, *self.spreads]).all()
+        if not (finite and 0.0 < self.observed <= 1.0 and min(self.spreads) > 0.0):
+            raise ValueError(f"centers, spreads or extent of {show(self.name)} that are no numbers of a column")
+        if len(self.extent) != 2 or self.extent[0] > self.extent[1]:
+            raise ValueError(f"an extent of {show(self.extent)} of {show(self.name)}")
 
     @property
     @abstractmethod

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtr, ndtri
 
+from evenly._support import show
 from evenly.imputation.bins import Bins
 from evenly.imputation.calibration import PLAIN, Calibration, stack
 from evenly.imputation.columns.base import FARTHEST_TARGET, ModelledColumn, standardize
@@ -38,6 +39,14 @@ class BinnedColumn(ModelledColumn):
     std: float = 1.0
     scale: float = 1.0
     """The scale of the centred value, for the normal."""
+
+    def check(self) -> None:
+        super().check()
+        self.bins.check()
+        if self.column.has_classes:
+            raise ValueError(f"bins of {show(self.name)}, which has classes")
+        if not (np.isfinite(self.mean) and 0.0 < self.std < np.inf and 0.0 < self.scale < np.inf):
+            raise ValueError(f"a mean, standard deviation or scale of {show(self.name)} that is none")
 
     @property
     def needs_density(self) -> bool:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from evenly._support import show
 from evenly.imputation.calibration import PLAIN, Calibration, stack
 from evenly.imputation.columns.base import FARTHEST_TARGET, ModelledColumn, encoder_inputs, standardize
 from evenly.imputation.predictive import (
@@ -33,6 +34,11 @@ class LikelihoodColumn(ModelledColumn):
     kind = "by_likelihood"
     jacobian: float = 0.0
     fill: Sequence[float] = ()
+
+    def check(self) -> None:
+        super().check()
+        if len(self.fill) != len(self.fitted.features) or not np.isfinite(self.fill).all():
+            raise ValueError(f"{len(self.fill)} stand-ins of {show(self.name)}, expected one for each feature")
 
     @property
     def needs_density(self) -> bool:

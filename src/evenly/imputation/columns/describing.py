@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from evenly.imputation.bins import Bins, make_bins
+from evenly._support import show
+from evenly.imputation.bins import make_bins
 from evenly.imputation.columns.base import ColumnSpec, UnmodelledColumn, encoder_inputs
 from evenly.imputation.columns.binned import BinnedColumn
 from evenly.imputation.columns.by_likelihood import LikelihoodColumn, feature_targets
 from evenly.scaling import FittedColumn, Outcome, get_method, prepare
-from evenly.tables import Floats, find_precision
+from evenly.tables import Floats, check_fields, find_precision
 
 FAR = 1e4
 """Distance from 0, in standard deviations, beyond which too few of single precision's seven digits remain: three."""
@@ -69,9 +69,13 @@ def _log_jacobian(fitted: FittedColumn, seen: Floats) -> float:
     return float(np.mean(feature.likelihood.log_jacobian(x, np.float64(scale))))
 
 
-def spec_from_plain(fitted: FittedColumn, plain: Mapping[str, Any]) -> ColumnSpec:
-    """Rebuild a spec from `ColumnSpec.to_plain`."""
+def spec_from_plain(fitted: FittedColumn, plain: Any) -> ColumnSpec:
+    """Rebuild a spec from `ColumnSpec.to_plain`; ValueError if it is none of the column."""
     kinds: dict[str, Any] = {one.kind: one for one in (UnmodelledColumn, LikelihoodColumn, BinnedColumn)}
-    stored = {name: Bins(**value) if name == "bins" else value for name, value in plain.items() if name != "kind"}
-    spec: ColumnSpec = kinds[plain["kind"]](fitted, **stored)
+    stored = dict(plain)
+    kind = kinds.get(stored.pop("kind", None))
+    if kind is None:
+        raise ValueError(f"a column of the kind {show(plain.get('kind'))}, expected one of {', '.join(kinds)}")
+    spec: ColumnSpec = kind(fitted, **check_fields(kind, stored, without="fitted"))
+    spec.check()
     return spec
