@@ -3,7 +3,6 @@
 What columns mean is not known here.
 """
 
-from evenly.io.delimited import infer_types
 from evenly.io.errors import as_table_error, polars_errors
 from evenly.io.parquet import Parquet, Piece, is_dataset, open_parquet
 from evenly.io.reading import read_table
@@ -15,6 +14,7 @@ from evenly.io.sources import (
     is_many,
     scan,
 )
+from evenly.io.types import infer_types
 from evenly.io.writing import check_writable, write_parts, write_table
 
 __all__ = [

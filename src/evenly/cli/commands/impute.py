@@ -11,6 +11,7 @@ from evenly.cli.checks import check_cells, check_load, check_models, check_out, 
 from evenly.cli.options import (
     AsJson,
     Epochs,
+    Expansion,
     Form,
     Kind,
     Method,
@@ -21,6 +22,7 @@ from evenly.cli.options import (
     Schema,
     Seed,
     Share,
+    Sheet,
     Source,
     To,
     auto,
@@ -84,6 +86,8 @@ def impute(
     kind: Kind = None,
     missing: Missing = None,
     form: Form = None,
+    sheet: Sheet = None,
+    max_expansion: Expansion = 200.0,
     to: To = None,
     seed: Seed = 0,
     quiet: Quiet = False,
@@ -112,7 +116,7 @@ def impute(
     asked = {"share": share, "balance": report is not None, "on_trial": show_trial if prints else None}
     with printed_warnings():
         saved = None if load is None else load_imputer(load)
-        opened = read_opened(table, form) if files is None else read_sample(files, seed)
+        opened = read_opened(table, form, sheet, max_expansion) if files is None else read_sample(files, seed)
         check_cells(opened, settings if saved is None else {"schema": saved.imputer.schema_}, filled=files is None)
         params["verbose"] = int(not (quiet or as_json))
         found = saved or fit_imputer(params, {"epochs": auto(epochs)}, opened, files=files, **asked)

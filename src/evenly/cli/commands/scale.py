@@ -7,7 +7,7 @@ import typer
 from evenly._support import TableError
 from evenly.cli.app import app
 from evenly.cli.checks import check_load, check_models, check_out, check_place
-from evenly.cli.options import AsJson, Form, Kind, Missing, Quiet, Schema, Seed, To, read, settings_of
+from evenly.cli.options import AsJson, Expansion, Form, Kind, Missing, Quiet, Schema, Seed, Sheet, To, read, settings_of
 from evenly.cli.printing import print_json, printed_warnings, say, say_files, writing
 
 Tables = Annotated[
@@ -61,6 +61,8 @@ def scale(
     kind: Kind = None,
     missing: Missing = None,
     form: Form = None,
+    sheet: Sheet = None,
+    max_expansion: Expansion = 200.0,
     to: To = None,
     seed: Seed = 0,
     quiet: Quiet = False,
@@ -84,7 +86,7 @@ def scale(
 
         scaler = LipschitzScaler(method, random_state=seed, **settings) if load is None else LipschitzScaler.load(load)
         if engine is None:
-            scale_table(read(table, form), scaler, out, fit=load is None, key=key, to=to)
+            scale_table(read(table, form, sheet, max_expansion), scaler, out, fit=load is None, key=key, to=to)
         else:
             from evenly.engines import scale_files
 
