@@ -69,7 +69,8 @@ def read_delimited(data: bytes, name: str, delimiter: str | None = None) -> Any:
     body = without_end(data[start:])
     if len(dialect.names) > 1:
         body = body.rstrip(b"\r\n") + b"\n"  # without a final line end, Polars overlooks a surplus delimiter
-    if not (body.strip() if len(dialect.names) > 1 else body.strip(b"\r\n")):
+    blank = b"\r\n" if len(dialect.names) == 1 else b" \r\n" if dialect.delimiter == "\t" else b" \t\r\n"
+    if not body.strip(blank):
         raise no_rows(dialect)
     return infer_types(read_rows(body, dialect), decimal_comma=dialect.decimal_comma, name=name)
 
