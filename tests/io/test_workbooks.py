@@ -137,6 +137,14 @@ def test_a_cell_far_away_is_refused_before_it_fills_memory(tmp_path):
         sheet = workbook.add_worksheet()
         sheet.write(0, 0, "a")
         sheet.write(1_048_575, 16_383, 1)
+    beyond = tmp_path / "b.xlsx"
+    with zipfile.ZipFile(write_workbook(tmp_path / "c.xlsx", {"S": [["a"], [1]]})) as archive:
+        parts = {name: archive.read(name).replace(b'"A2"', b'"A16777216"') for name in archive.namelist()}
+    with zipfile.ZipFile(beyond, "w") as archive:
+        for name, part in parts.items():
+            archive.writestr(name, part)
+    with pytest.raises(TableError, match="a cell beyond the end of a sheet"):
+        read_table(beyond)
     often = write_open_document(tmp_path / "a.ods", NAMES_OF_ODS + ROWS_OF_ODS.format(n=200_000_000))
     for path in (far, often):
         with pytest.raises(TableError, match=r"expand to .* or more.*`--max-expansion`"):

@@ -115,6 +115,13 @@ def read_opened(table: str, form: str | None, sheet: str | None = None, max_expa
     return open_table(read(table, form, sheet, max_expansion), keep=True)
 
 
+def is_large(table: str, form: str | None, out: str, to: str | None) -> bool:
+    """Whether a table is text that is better not read as a whole, and its results can be written part by part."""
+    from evenly.io import is_large_text, writes_parts
+
+    return is_large_text(table, form) and writes_parts(out, to)
+
+
 def title_of(table: str) -> str:
     """Return what to call a table in its report."""
     return "Standard input" if table == "-" else Path(table).name

@@ -56,6 +56,8 @@ class Format(ABC):
     text: ClassVar[bool] = False
     """Whether it is text, which may be compressed, and in which NaN is a missing cell."""
 
+    in_parts: ClassVar[bool] = True
+    """Whether a table can be written part by part."""
     sheets: ClassVar[bool] = False
     """Whether a file may hold several tables, one of which is chosen by `sheet`."""
 

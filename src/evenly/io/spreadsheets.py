@@ -24,7 +24,7 @@ _MOST_ROWS, _MOST_COLUMNS, _MOST_LETTERS = 1_048_576, 16_384, 32_767
 class Workbook(Format):
     """A workbook of sheets, one of which is the table."""
 
-    sheets = True
+    sheets, in_parts = True, False
 
     def read(self, data: bytes, how: Reading) -> Any:
         """Return the table of a sheet as a Polars frame."""

@@ -19,6 +19,7 @@ from evenly.io.types import LARGEST, some_names
 class Statistical(Format):
     """A format of a statistics program, which pyreadstat reads and writes."""
 
+    in_parts = False
     most_letters: ClassVar[int]
     """Characters of a name."""
     most_bytes: ClassVar[int]

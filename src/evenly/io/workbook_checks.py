@@ -14,7 +14,9 @@ from evenly.io.formats import Reading
 _PIECE = 1 << 20
 _CELL = 32
 """Bytes that a reader takes for a cell."""
-_PLACE = re.compile(rb""" r=["']([A-Z]{1,3})([0-9]{1,7})["']""")
+_MOST_ROWS = 1_048_576
+_PLACE = re.compile(rb""" r=["']([A-Za-z]{0,3})([0-9]{1,7})["']""")
+_BEYOND = re.compile(rb""" r=["'](?:[A-Za-z]{4}|[A-Za-z]{0,3}[0-9]{8})""")
 _TAG = re.compile(rb"<table:(table-row|table-cell|covered-table-cell|table(?=[\s>]))([^>]*)>")
 _REPEATED = re.compile(rb"""number-(?:rows|columns)-repeated=["']([0-9]{1,18})["']""")
 
@@ -48,21 +50,25 @@ def _expand(archive: zipfile.ZipFile, part: zipfile.ZipInfo) -> Iterator[bytes]:
 
 def _check_sheet(text: bytes, how: Reading) -> None:
     """Refuse a sheet of Excel with a cell far away from all others."""
-    letters = next((n for n in (3, 2) if re.search(rb" r=.[A-Z]{%d}[0-9]" % n, text)), 1)
-    digits = next((n for n in range(7, 1, -1) if re.search(rb" r=.[A-Z]{1,3}[0-9]{%d}" % n, text)), 1)
+    if _BEYOND.search(text):
+        raise ValueError("a cell beyond the end of a sheet")
+    letters = next((n for n in (3, 2) if re.search(rb" r=.[A-Za-z]{%d}[0-9]" % n, text)), 1)
+    digits = next((n for n in range(7, 1, -1) if re.search(rb" r=.[A-Za-z]{0,3}[0-9]{%d}" % n, text)), 1)
     try:
         how.check_expansion(26**letters * 10**digits * _CELL)
     except TableError:  # that was an upper bound
-        places = [(len(match[1]), match[1], int(match[2])) for match in _PLACE.finditer(text)]
-        if places:
-            columns = [_column(name) for name in {(n, name) for n, name, _ in places}]
-            rows = [row for *_, row in places]
-            how.check_expansion((max(columns) - min(columns) + 1) * (max(rows) - min(rows) + 1) * _CELL)
+        names, first, last = set(), _MOST_ROWS, 1
+        for match in _PLACE.finditer(text):
+            names.add(match[1])
+            row = int(match[2])
+            first, last = min(first, row), max(last, row)
+        columns = [_column(name) for name in names] or [1]
+        how.check_expansion((max(columns) - min(columns) + 1) * (last - first + 1) * _CELL)
 
 
-def _column(name: tuple[int, bytes]) -> int:
+def _column(name: bytes) -> int:
     number = 0
-    for letter in name[1]:
+    for letter in name.upper():
         number = 26 * number + letter - 64
     return number
 

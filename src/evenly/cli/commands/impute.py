@@ -1,5 +1,7 @@
 """`evenly impute`: fill missing cells, and say how well."""
 
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -27,6 +29,7 @@ from evenly.cli.options import (
     To,
     auto,
     choice,
+    is_large,
     read_opened,
     settings_of,
     title_of,
@@ -96,8 +99,8 @@ def impute(
     """Fill the missing cells of a table, after estimating the error of each column on held-out cells.
 
     For the estimate a share of the known cells is hidden, imputed and scored; --share 0 leaves it out.
-    A folder of Parquet files, a pattern such as 'data/*.parquet' and a Parquet file of many rows need not fit into
-    memory; the estimate is made on a sample of their rows then.
+    A folder of Parquet files, a pattern such as 'data/*.parquet', a Parquet file of many rows and a large file of CSV
+    or TSV need not fit into memory; the estimate is made on a sample of their rows then.
 
     Example: evenly impute survey.csv -o full.csv --report report.html
     """
@@ -114,7 +117,10 @@ def impute(
     prints = not (quiet or as_json or out == "-")
     params = {"model": model, "method": method, "estimate": estimate, "random_state": seed, **settings}
     asked = {"share": share, "balance": report is not None, "on_trial": show_trial if prints else None}
-    with printed_warnings():
+    asks_whole = bool(samples) or report is not None  # which needs the table in memory, however large
+    with printed_warnings(), ExitStack() as stack:
+        if files is None and not asks_whole and is_large(table, form, out, to):
+            files = stack.enter_context(convert(table, form, max_expansion))
         saved = None if load is None else load_imputer(load)
         opened = read_opened(table, form, sheet, max_expansion) if files is None else read_sample(files, seed)
         check_cells(opened, settings if saved is None else {"schema": saved.imputer.schema_}, filled=files is None)
@@ -133,6 +139,15 @@ def find_dataset(table: str, form: str | None) -> str | None:
     from evenly.io import is_dataset
 
     return table if form is None and is_dataset(table) else None
+
+
+@contextmanager
+def convert(table: str, form: str | None, max_expansion: float) -> Iterator[str]:
+    """Give text that is not read as a whole as a Parquet file, for the time being."""
+    from evenly.io import as_parquet
+
+    with as_parquet(table, form=form, max_expansion=max_expansion) as path:
+        yield str(path)
 
 
 def read_sample(files: str, seed: int) -> Any:
