@@ -52,7 +52,8 @@ def decompress(data: bytes, how: Reading) -> bytes:
 
 def expanding(file: IO[bytes], compression: str) -> IO[bytes]:
     """Return a file to read the content of a compressed one from."""
-    return _EXPAND[compression](file)
+    content: IO[bytes] = _EXPAND[compression](file)
+    return content
 
 
 class _Zstd(io.RawIOBase):

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import count
-from typing import IO, Any
+from typing import IO, Any, ClassVar
 
 import numpy as np
 
@@ -341,7 +341,8 @@ def long_cells() -> Iterator[None]:
 class Csv(Format):
     """Text delimited by commas; files by others may have `;`, tabs or `|`."""
 
-    name, extensions, text = "csv", (".csv",), True
+    name, text = "csv", True
+    extensions: ClassVar[tuple[str, ...]] = (".csv",)
     delimiter, given = ",", False
 
     def read(self, data: bytes, how: Reading) -> Any:
@@ -390,5 +391,5 @@ class Csv(Format):
 class Tsv(Csv):
     """Text delimited by tabs."""
 
-    name, extensions, text = "tsv", (".tsv", ".tab"), True
+    name, extensions = "tsv", (".tsv", ".tab")
     delimiter, given = "\t", True

@@ -6,7 +6,7 @@ import io
 import json
 import warnings
 from collections.abc import Iterator
-from typing import IO, Any
+from typing import IO, Any, ClassVar
 
 from evenly._support import EvenlyWarning, TableError, require
 from evenly.io.encodings import as_utf8
@@ -20,7 +20,8 @@ _UNREADABLE = (json.JSONDecodeError, RecursionError, ValueError)  # a ValueError
 class JsonLines(Format):
     """A JSON object in every line."""
 
-    name, extensions, text = "jsonl", (".jsonl", ".ndjson"), True
+    name, text = "jsonl", True
+    extensions: ClassVar[tuple[str, ...]] = (".jsonl", ".ndjson")
 
     def read(self, data: bytes, how: Reading) -> Any:
         """Return the table as a Polars frame."""
@@ -53,7 +54,7 @@ class JsonLines(Format):
 class Json(JsonLines):
     """An array of JSON objects; read are also objects of columns, and objects in lines."""
 
-    name, extensions, text = "json", (".json",), True
+    name, extensions = "json", (".json",)
 
     def read(self, data: bytes, how: Reading) -> Any:
         """Return the table as a Polars frame."""

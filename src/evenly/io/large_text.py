@@ -28,7 +28,7 @@ from evenly.io.errors import as_file_error
 from evenly.io.formats import MAX_EXPANSION, Reading, form_of, form_of_name, parse_form
 from evenly.io.types import ColumnEvidence, warn_of_commas
 
-LARGE = 256 << 20
+LARGE = 128 << 20
 """Bytes of text from which on it is not read as a whole: a table takes several times as many in memory."""
 COMPRESSED = 8
 """By how much text shrinks when it is compressed, as a guess before it is read."""
@@ -81,7 +81,7 @@ def as_parquet(source: str | Path, *, form: str | None = None, max_expansion: fl
     --------
     >>> import polars as pl
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     _ = (Path(folder) / "a.csv").write_text("zip;x\\n02139;1,5\\n")
+    ...     _ = (Path(folder) / "a.csv").write_text("zip;x\\n02139;1.5\\n")
     ...     with as_parquet(Path(folder) / "a.csv") as path:
     ...         pl.read_parquet(path).rows()
     [('02139', 1.5)]
@@ -105,7 +105,7 @@ def _convert(text: _Text, path: Path) -> None:
         own = [ColumnEvidence.of(column, decimal_comma=dialect.decimal_comma) for column in frame.get_columns()]
         evidence = [a + b for a, b in zip(evidence, own, strict=True)] if evidence else own
         names, commas, n_rows = dialect.names, dialect.decimal_comma, n_rows + frame.height
-    if not n_rows:
+    if not n_rows or text.blank:
         raise no_rows(text.dialect())
     if commas:
         pairs = zip(names, evidence, strict=True)
@@ -129,6 +129,8 @@ class _Text:
     path: Path
     how: Reading
     delimiter: str | None
+    blank: bool = True
+    """Whether nothing but line ends was read so far, which are no cells of a single column."""
     _encoding: str | None = None
     _dialect: Dialect | None = None
 
@@ -157,6 +159,7 @@ class _Text:
             assert dialect is not None
             if last:
                 data = without_end(data)
+            self.blank = self.blank and not data.strip(b"\r\n")
             frame, used = _part(data, dialect, n_lines, last=last)
             n_lines += data.count(b"\n", 0, used)
             rest = data[used:]

@@ -39,12 +39,11 @@ def read_table(
 ) -> polars.DataFrame:
     """Read a table from a file, or from standard input.
 
-    Reads CSV, TSV, JSON (an array of objects, an object of columns, or an object in every line), Parquet, Arrow (files,
-    such as Feather, and streams), Excel and OpenDocument workbooks, Stata and SPSS; the text formats also compressed
-    by gzip, bzip2, xz or zstd. A file's content counts more than its name. In delimited text the delimiter is guessed
-    among `, ; tab |`, and a column is read as numbers only if every cell is one: postal codes with leading zeros, whole
-    numbers beyond 64 bits, dates and mixed columns stay text. Empty cells are missing; other markers of missing cells
-    (NA, ?, -999) are left to the schema.
+    Reads CSV, TSV, JSON (an array, lines, or columns), Parquet, Arrow (files, such as Feather, and streams), Excel and
+    OpenDocument workbooks, Stata and SPSS; text also compressed by gzip, bzip2, xz or zstd. A file's content counts
+    more than its name. In delimited text the delimiter is guessed among `, ; tab |`, and a column is read as numbers
+    only if every cell is one: postal codes with leading zeros, whole numbers beyond 64 bits, dates and mixed columns
+    stay text. Empty cells are missing; other markers of missing cells (NA, ?, -999) are left to the schema.
 
     Parameters
     ----------
