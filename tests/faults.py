@@ -146,8 +146,8 @@ FAULTS = [
     Fault(  # two quotes within a cell are two quotes
         "csv-quote",
         "io/delimited.py",
-        'reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)\n    line',
-        'reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, doublequote=False)\n    line',
+        "reader = csv.reader(lines, delimiter=dialect.delimiter)",
+        "reader = csv.reader(lines, delimiter=dialect.delimiter, doublequote=False)",
         ("io/test_formats.py",),
     ),
     Fault(  # ordered categories lose their order

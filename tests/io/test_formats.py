@@ -31,9 +31,12 @@ from evenly.io import check_writable, read_table, write_table
 from evenly.io.delimited import infer_types, read_delimited, sniff
 from evenly.io.formats import FORMATS, form_of, parse_form
 
+LIMITED = ("ods", "dta", "sav")
+"""Formats that are only read, or cannot hold every name and number; they have tests of their own."""
+WRITTEN = [form for form in FORMATS if form != "ods"]
 NAMES = [
-    *(f"a{extension}" for extensions in FORMATS.values() for extension in extensions),
-    *(f"a.{form}.{how}" for form in ("csv", "tsv", "jsonl") for how in ("gz", "bz2", "xz", "zst")),
+    *(f"a{extension}" for form in FORMATS.values() for extension in form.extensions if form.name not in LIMITED),
+    *(f"a.{form.name}.{how}" for form in FORMATS.values() if form.text for how in ("gz", "bz2", "xz", "zst")),
 ]
 
 HOSTILE = pl.DataFrame(
@@ -53,10 +56,8 @@ HOSTILE = pl.DataFrame(
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_format_gives_the_same_table_back(name, tmp_path):
-    # Polars alone reads zstd, line by line: a line end within a cell loses its carriage return there.
-    table = HOSTILE.with_columns(pl.col("lines").str.replace("\r", "")) if name.endswith("zst") else HOSTILE
-    write_table(table, tmp_path / name)
-    assert_frame_equal(read_table(tmp_path / name), table)
+    write_table(HOSTILE, tmp_path / name)
+    assert_frame_equal(read_table(tmp_path / name), HOSTILE)
     assert os.listdir(tmp_path) == [name]
 
 
@@ -204,7 +205,7 @@ def test_a_file_delimited_by_something_else_than_its_name_says_is_refused(tmp_pa
         (b"a,b\n1,\x81\n", "byte 0x81 in line 2"),
         (b"\xff\xfea\0,\0b\0\n\0\x01", "is damaged"),
         (np.random.default_rng(0).bytes(1000).replace(b"\0", b""), "a.csv with byte"),
-        (b"PK\x03\x04 and so on", "an Excel workbook"),
+        (b"PK\x03\x04 and so on", "a zip archive"),
         ("<!DOCTYPE html><p>Not found", "a web page"),
     ],
 )
@@ -384,7 +385,7 @@ def test_formats_are_known_by_their_names():
     assert str(form_of("A.CSV.GZ")) == "csv.gz"
     assert str(form_of("-")) == "csv"
     assert str(parse_form(".ndjson")) == "jsonl"
-    for wrong in ("a", "a.xlsx", "a.json", "a.gz", "csv"):
+    for wrong in ("a", "a.doc", "a.gz", "csv"):
         with pytest.raises(TableError, match="expected one of csv, tsv"):
             form_of(wrong)
     with pytest.raises(TableError, match="parquet files are compressed inside"):
@@ -402,9 +403,11 @@ def test_a_name_that_says_nothing_leaves_it_to_the_bytes(tmp_path):
         read_table(tmp_path / "b", form="csv")
 
 
-@pytest.mark.parametrize("name", ["a.parquet", "a.feather", "a.csv.gz", "a.csv.bz2", "a.csv.xz", "a.csv.zst"])
+@pytest.mark.parametrize(
+    "name", ["a.parquet", "a.feather", "a.xlsx", "a.dta", "a.sav", "a.csv.gz", "a.csv.bz2", "a.csv.xz", "a.csv.zst"]
+)
 def test_a_truncated_file_is_refused(name, tmp_path):
-    write_table(HOSTILE, tmp_path / name)
+    write_table(HOSTILE.select("zip", "x", "lines"), tmp_path / name)
     whole = (tmp_path / name).read_bytes()
     for n in (7, len(whole) // 2, len(whole) - 9):
         (tmp_path / name).write_bytes(whole[:n])
@@ -473,7 +476,8 @@ def test_a_link_stays_a_link(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "target", ["a.xlsx", "folder.csv", "file.csv/b.csv", "/proc/no_such_folder/a.csv", "/sys/a.csv", "a.parquet.gz"]
+    "target",
+    ["a.doc", "a.ods", "folder.csv", "file.csv/b.csv", "/proc/no_such_folder/a.csv", "/sys/a.csv", "a.parquet.gz"],
 )
 def test_a_target_that_cannot_be_written_is_refused_before_and_after_the_work(target, tmp_path):
     (tmp_path / "folder.csv").mkdir()
@@ -505,11 +509,11 @@ def test_a_read_only_file_or_folder_is_refused(tmp_path):
     tmp_path.chmod(0o700)
 
 
-@pytest.mark.parametrize("name", [*(f"a.{form}" for form in FORMATS), "a.csv.gz", "a.csv.xz", "a.csv.zst"])
+@pytest.mark.parametrize("name", [*(f"a.{form}" for form in WRITTEN), "a.csv.gz", "a.csv.xz", "a.csv.zst"])
 def test_a_full_disk_leaves_the_old_file_as_it_was(name, tmp_path):
     (tmp_path / name).write_text("old")
-    table = pl.DataFrame({"a": [f"{i * 2654435761 % 2**32}" for i in range(100_000)]})
-    with small_disk(10_000), pytest.raises(TableError, match=r"could not be written.*File too large") as raised:
+    table = pl.DataFrame({"a": [f"{i * 2654435761 % 2**32}" for i in range(30_000)]})
+    with small_disk(10_000), pytest.raises(TableError, match=r"could not be written.*(too large|to write)") as raised:
         write_table(table, tmp_path / name)
     assert "\n" not in str(raised.value)
     assert (tmp_path / name).read_text() == "old"
@@ -517,10 +521,10 @@ def test_a_full_disk_leaves_the_old_file_as_it_was(name, tmp_path):
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
-@pytest.mark.parametrize("form", FORMATS)
+@pytest.mark.parametrize("form", WRITTEN)
 def test_a_full_device_is_said(form):
     with pytest.raises(TableError, match="No space left on device"):
-        write_table(HOSTILE, "/dev/full", form=form)
+        write_table(HOSTILE.select("zip", "x"), "/dev/full", form=form)
 
 
 # --- pipes --------------------------------------------------------------------------------------------------------
@@ -552,8 +556,7 @@ def through_a_process(source: str, target: str, form: str, sent: bytes) -> tuple
 @pytest.mark.parametrize(("source", "target"), [("-", "-"), ("/dev/stdin", "/dev/stdout")])
 @pytest.mark.parametrize("form", ["", "parquet", "arrow", "arrows", "jsonl", "csv.gz", "tsv.zst"])
 def test_standard_input_and_output_carry_every_format(form, source, target, carry, tmp_path):
-    table = HOSTILE.with_columns(pl.col("lines").str.replace("\r", ""))
-    write_table(table, tmp_path / "a", form=form or "csv")
+    write_table(HOSTILE, tmp_path / "a", form=form or "csv")
     sent = (tmp_path / "a").read_bytes()
     assert carry(source, target, form, sent) == (sent, b"")
 

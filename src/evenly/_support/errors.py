@@ -26,14 +26,19 @@ class TableError(EvenlyError, ValueError):
     """
 
     def __init__(self, got: str, expected: str, hint: str = "", *, column: object = None) -> None:
-        where = "" if column is None else f"Column {str(column)!r}: "
+        where = "" if column is None else f"Column {_cut(str(column), 80)!r}: "
         tail = f" Hint: {hint}." if hint else ""
-        super().__init__(f"{where}got {got}, but {expected}.{tail}")
+        super().__init__(f"{where}got {_cut(got, 400)}, but {expected}.{tail}")
         self.column = column
 
     def __reduce__(self) -> tuple[Any, ...]:
         # joblib workers pickle errors: the message must not be built from its parts again.
         return (_rebuild, (type(self), str(self), self.column))
+
+
+def _cut(text: str, most: int) -> str:
+    """Return what a message quotes of a table, without its middle if it is long: a name or a cell may be anything."""
+    return text if len(text) <= most else f"{text[: most // 2]} … {text[-most // 2 :]}"
 
 
 def _rebuild(kind: type[TableError], message: str, column: object) -> TableError:

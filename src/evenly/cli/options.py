@@ -14,7 +14,7 @@ Source = Annotated[
     str,
     typer.Argument(
         metavar="TABLE",
-        help="A file of CSV, TSV, Parquet, Arrow, Feather or JSON lines, compressed or not; - is standard input.",
+        help="A file of CSV, TSV, JSON, Parquet, Arrow, Excel, OpenDocument, Stata or SPSS; - is standard input.",
         show_default=False,
     ),
 ]
@@ -40,6 +40,21 @@ Form = Annotated[
     str | None,
     typer.Option(
         "--from", metavar="FORMAT", help="The format of TABLE, if its name does not say it.", show_default=False
+    ),
+]
+Sheet = Annotated[
+    str | None,
+    typer.Option(
+        "--sheet",
+        metavar="NAME",
+        help="The sheet of a workbook, by name or number; by default the first table.",
+        show_default=False,
+    ),
+]
+Expansion = Annotated[
+    float,
+    typer.Option(
+        "--max-expansion", min=1.0, help="How many times larger than itself a compressed file may be, beyond 32 MiB."
     ),
 ]
 To = Annotated[
@@ -86,18 +101,25 @@ def auto(value: int | None) -> Any:
     return "auto" if value is None else value
 
 
-def read(table: str, form: str | None) -> Any:
+def read(table: str, form: str | None, sheet: str | None = None, max_expansion: float = 200.0) -> Any:
     """Read the table that a command was given."""
     from evenly.io import read_table
 
-    return read_table(table, form=form)
+    return read_table(table, form=form, sheet=sheet, max_expansion=max_expansion)
 
 
-def read_opened(table: str, form: str | None) -> Any:
+def read_opened(table: str, form: str | None, sheet: str | None = None, max_expansion: float = 200.0) -> Any:
     """Read the table that a command was given, and open it for all steps: each finds what those before it kept."""
     from evenly.tables import open_table
 
-    return open_table(read(table, form), keep=True)
+    return open_table(read(table, form, sheet, max_expansion), keep=True)
+
+
+def is_large(table: str, form: str | None, out: str, to: str | None) -> bool:
+    """Whether a table is text that is better not read as a whole, and its results can be written part by part."""
+    from evenly.io import is_large_text, writes_parts
+
+    return is_large_text(table, form) and writes_parts(out, to)
 
 
 def title_of(table: str) -> str:

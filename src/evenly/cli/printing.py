@@ -10,6 +10,9 @@ from typing import Any
 
 from evenly._support import EvenlyWarning, TableError, to_plain
 
+MOST_LETTERS = 900
+"""Letters of a warning that are printed."""
+
 
 @contextmanager
 def printed_warnings() -> Iterator[None]:
@@ -19,7 +22,9 @@ def printed_warnings() -> Iterator[None]:
     def show(message: Any, category: type[Warning], *rest: Any) -> None:
         if issubclass(category, EvenlyWarning) and str(message) not in printed:
             printed.add(str(message))
-            print(f"evenly: warning: {message}", file=sys.stderr)
+            text = str(message)  # which may quote names of any length
+            shown = text if len(text) <= MOST_LETTERS else f"{text[: MOST_LETTERS - 2]} …"
+            print(f"evenly: warning: {shown}", file=sys.stderr)
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

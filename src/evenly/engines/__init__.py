@@ -9,10 +9,19 @@ from importlib import import_module
 
 from evenly.engines.base import Engine, FileEngine, get_file_engine, open_lazy
 from evenly.engines.expressions import scale_lazily
-from evenly.engines.files import scale_files
+from evenly.engines.files import scale_files, scale_parts
 from evenly.engines.queries import measure_lazily
 
 for _module in pkgutil.iter_modules(__path__, f"{__name__}."):
     import_module(_module.name)  # each engine registers itself
 
-__all__ = ["Engine", "FileEngine", "get_file_engine", "measure_lazily", "open_lazy", "scale_files", "scale_lazily"]
+__all__ = [
+    "Engine",
+    "FileEngine",
+    "get_file_engine",
+    "measure_lazily",
+    "open_lazy",
+    "scale_files",
+    "scale_lazily",
+    "scale_parts",
+]

@@ -11,7 +11,7 @@ from typing import Any
 
 from evenly._support import TableError, replacing, replacing_folder, require
 from evenly.engines.base import FileEngine, arrow_settings, get_file_engine, part_name
-from evenly.io import EXTENSIONS, as_table_error, check_alike, check_writable, count_rows, find_files
+from evenly.io import EXTENSIONS, as_table_error, check_alike, check_writable, count_rows, find_files, write_parts
 from evenly.scaling import LipschitzScaler, check_key, get_method
 
 PART_BYTES = 256 << 20
@@ -75,6 +75,47 @@ def scale_files(
             scaler.fit(chosen.read(job.connection, files))
         job.scaler = copy(scaler).set_params(passthrough="keep")  # files lose no column
         job.write(Path(out), folder=folder)
+    return scaler
+
+
+def scale_parts(
+    source: str | Path, out: str | Path, scaler: LipschitzScaler, *, key: str | None = None, form: str | None = None
+) -> LipschitzScaler:
+    """Scale Parquet files to one file of any format that can be written part by part, such as CSV.
+
+    Rows are read and scaled by Polars, a batch in memory at a time; noise is as in memory. All or nothing.
+
+    Parameters
+    ----------
+    source : str or Path
+        As in `scale_files`.
+    out : str or Path
+        The file to write.
+    scaler : LipschitzScaler
+        Fitted on the files first, unless it is fitted already.
+    key : str, optional
+        As in `scale_files`.
+    form : str, optional
+        The format to write, if the name does not say.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import polars as pl
+    >>> table = pl.DataFrame({"n": [0, 3, 1, 1, 2, 5] * 9, "x": [0.5, 1.5, -2.0] * 18})
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     table.write_parquet(f"{folder}/a.parquet")
+    ...     scaler = scale_parts(f"{folder}/a.parquet", f"{folder}/b.csv", LipschitzScaler(random_state=0))
+    ...     pl.read_csv(f"{folder}/b.csv").equals(scaler.transform(table))
+    True
+    """
+    files, engine = find_files(source), get_file_engine("polars")
+    _check_key(scaler, engine, key, check_alike(files))
+    with as_table_error(str(source), SOUND, (*engine.errors(), *_arrow_errors())):
+        if not _is_fitted(scaler):
+            scaler.fit(engine.read(None, files))
+        rows = max(min(BATCH_CELLS // len(scaler.get_feature_names_out()), MOST_ROWS), 1)
+        write_parts(scaler.transform_parts(_read_batches(files, rows), key=key), out, form=form)
     return scaler
 
 

@@ -1,92 +1,54 @@
-"""Delimited text (CSV, TSV) as a Polars frame: encoding, delimiter, header, rows and types, each of them checked."""
+"""Delimited text (CSV, TSV) as a Polars frame: delimiter, header, rows and types, each of them checked; and written."""
 
 from __future__ import annotations
 
 import csv
 import io
 import re
+import sys
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from itertools import count
-from typing import Any
+from typing import IO, Any, ClassVar
 
 import numpy as np
 
 from evenly._support import NUMBER, EvenlyWarning, TableError, require
+from evenly.io.encodings import as_utf8
+from evenly.io.errors import shortened
+from evenly.io.formats import Format, Reading, starts_like_another
+from evenly.io.types import infer_types, some_names
 
 DELIMITERS = (",", ";", "\t", "|")
 HEAD = 1 << 16
 """Bytes from which the delimiter is guessed."""
-
-_MARKS = (
-    (b"\xef\xbb\xbf", "utf-8"),
-    (b"\xff\xfe\x00\x00", "utf-32"),
-    (b"\x00\x00\xfe\xff", "utf-32"),
-    (b"\xff\xfe", "utf-16"),
-    (b"\xfe\xff", "utf-16"),
-)
-_CONTROL = bytes({*range(32)} - set(b"\t\n\v\f\r\x1a"))
-_INTEGER = r"^[+-]?(?:0|[1-9][0-9]*)$"
-_INFINITE = r"^(?i)[+-]?inf(?:inity)?$"
-_NAN = r"^(?i)[+-]?nan$"
-_COMMA_NUMBER = r"^[+-]?(?:0|[1-9][0-9]*|[1-9][0-9]{0,2}(?:\.[0-9]{3})+)(?:,[0-9]+)?(?:[eE][+-]?[0-9]+)?$"
+_QUOTED = re.compile(r'(?<![^,;|\t\r\n])"(?:[^"]|"")*+"(?![^,;|\t\r\n])')
+"""A quoted cell, whatever the delimiter is."""
+_DECLARED = re.compile(rb'"?sep=([,;|\t])"?\r?\n')
+"""The line by which Excel declares a delimiter."""
 
 
-# --- text ---------------------------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class Dialect:
+    """How the rows of a file are to be read."""
+
+    name: str
+    """What messages call the file."""
+    delimiter: str
+    names: list[str]
+    n_lines: int
+    """Lines before the rows."""
+
+    @property
+    def decimal_comma(self) -> bool:
+        """Whether 3,14 may be a number."""
+        return self.delimiter == ";"
 
 
-def as_utf8(data: bytes, name: str) -> bytes:
-    """Return text as UTF-8 without a byte order mark, whatever its encoding was; refuse data that is not text.
-
-    Examples
-    --------
-    >>> as_utf8("weight\\n".encode("utf-16"), "a.csv")
-    b'weight\\n'
-    """
-    for mark, encoding in _MARKS:
-        if data.startswith(mark):
-            try:
-                text = data.removeprefix(mark) if encoding == "utf-8" else data.decode(encoding).encode()
-            except UnicodeError as error:
-                raise TableError(
-                    f"{name}, which is damaged: {error}", f"its first bytes declare {encoding.upper()}"
-                ) from None
-            return as_utf8(text, name) if not text.startswith(mark) else text
-    if b"\0" in data:
-        line = data.count(b"\n", 0, data.index(b"\0")) + 1
-        hint = "if it is UTF-16 text without a byte order mark, or has stray zero bytes, save it as UTF-8"
-        raise TableError(f"{name} with a zero byte in line {line}", "expected a table as text", hint)
-    if data.isascii():
-        return data
-    try:
-        data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        return _from_windows(data, name, error.start)
-    return data
-
-
-def _from_windows(data: bytes, name: str, start: int) -> bytes:
-    line = data.count(b"\n", 0, start) + 1
-    where = f"byte {data[start]:#04x} in line {line}"
-    try:
-        if len(data.translate(None, _CONTROL)) < len(data):
-            raise UnicodeError
-        text = data.decode("cp1252")
-    except UnicodeError:
-        raise TableError(
-            f"{name} with {where}", "expected a table as text (UTF-8, UTF-16 or Windows-1252)", "save it as UTF-8"
-        ) from None
-    warnings.warn(
-        f"{name}: {where} is not UTF-8; the file was read as Windows-1252 (Latin-1). "
-        "If letters look wrong, save it as UTF-8.",
-        EvenlyWarning,
-        stacklevel=2,
-    )
-    return text.encode()
-
-
-# --- delimited text -------------------------------------------------------------------------------------------
+# --- text -----------------------------------------------------------------------------------------------------
 
 
 def read_delimited(data: bytes, name: str, delimiter: str | None = None) -> Any:
@@ -103,22 +65,38 @@ def read_delimited(data: bytes, name: str, delimiter: str | None = None) -> Any:
     """
     if b"\r" in data and b"\n" not in data:
         data = data.replace(b"\r", b"\n")
-    declared = re.match(rb'"?sep=([,;|\t])"?\r?\n', data)  # the line by which Excel declares a delimiter
-    before = 0
-    if declared:
-        delimiter, data, before = delimiter or declared.group(1).decode(), data[declared.end() :], 1
-    delimiter = delimiter or sniff(data)
-    names, start, n_lines = _header(data, name, delimiter)
-    body = data[start:]
-    if len(names) > 1:
-        body = body.rstrip(b"\r\n\x1a") + b"\n"  # without a final line end, Polars overlooks a surplus delimiter
-    if not body or body.isspace():
-        raise TableError(f"{name} with a header of {len(names)} columns and 0 rows", "expected at least 1 row")
-    _refuse_other_delimiter(names, body, name, delimiter)
-    frame = _read_fast(body, names, delimiter)
-    if frame is None:
-        frame = _read_carefully(body.decode(), names, name, delimiter, before + n_lines)
-    return infer_types(frame, decimal_comma=delimiter == ";", name=name)
+    dialect, start = find_dialect(data, name, delimiter)
+    body = without_end(data[start:])
+    if len(dialect.names) > 1:
+        body = body.rstrip(b"\r\n") + b"\n"  # without a final line end, Polars overlooks a surplus delimiter
+    blank = b"\r\n" if len(dialect.names) == 1 else b" \r\n" if dialect.delimiter == "\t" else b" \t\r\n"
+    if not body.strip(blank):
+        raise no_rows(dialect)
+    return infer_types(read_rows(body, dialect), decimal_comma=dialect.decimal_comma, name=name)
+
+
+def find_dialect(data: bytes, name: str, delimiter: str | None = None) -> tuple[Dialect, int]:
+    """Find out how a text is to be read, and where its rows begin."""
+    declared = _DECLARED.match(data)
+    before = declared.end() if declared else 0
+    if declared and not delimiter:
+        delimiter = declared.group(1).decode()
+    delimiter = delimiter or sniff(data[before : before + HEAD + 1])
+    names, start, n_lines = _header(data, before, name, delimiter)
+    _refuse_other_delimiter(names, data[before : before + HEAD], name, delimiter)
+    return Dialect(name, delimiter, names, n_lines + bool(declared)), start
+
+
+def without_end(body: bytes) -> bytes:
+    """Return rows without the character that ended files once."""
+    return body[:-1] if body.endswith(b"\x1a") else body
+
+
+def no_rows(dialect: Dialect) -> TableError:
+    """Return the error of a table that ends with its header."""
+    return TableError(
+        f"{dialect.name} with a header of {len(dialect.names)} columns and 0 rows", "expected at least 1 row"
+    )
 
 
 def sniff(data: bytes) -> str:
@@ -130,7 +108,8 @@ def sniff(data: bytes) -> str:
     ';'
     """
     head = data[:HEAD]
-    text = head.decode("utf-8", errors="replace")
+    # A quoted cell is one cell under any delimiter.
+    text = _QUOTED.sub("q", head.decode("utf-8", errors="replace"))
     whole = len(head) == len(data)
 
     def score(delimiter: str) -> tuple[bool, float, int]:
@@ -147,41 +126,50 @@ def sniff(data: bytes) -> str:
     return max(DELIMITERS, key=score)
 
 
-def _header(data: bytes, name: str, delimiter: str) -> tuple[list[str], int, int]:
-    """Return the columns' names, where the rows begin, and how many lines came before."""
+def _header(data: bytes, before: int, name: str, delimiter: str) -> tuple[list[str], int, int]:
+    """Return the columns' names, where the rows begin, and how many lines they take."""
     used: list[bytes] = []
+    file = io.BytesIO(data)
+    file.seek(before)
 
     def lines() -> Iterator[str]:
-        for line in io.BytesIO(data):
+        for line in file:
             used.append(line)
             yield line.decode()
 
     try:
-        cells = next((cells for cells in csv.reader(lines(), delimiter=delimiter) if cells), [])
+        with long_cells():
+            cells = next((cells for cells in csv.reader(lines(), delimiter=delimiter) if cells), [])
     except csv.Error as error:
         raise TableError(f"{name}, whose header cannot be read ({error})", "expected a line of names") from None
     if not cells:
         raise TableError(f"{name} without any text", "expected a header and rows")
-    start = sum(map(len, used))
+    start = before + sum(map(len, used))
     if start == len(data) and sum(line.count(b'"') for line in used) % 2:
         raise TableError(f"a quote in the header of {name} that is never closed", "expected quotes in pairs")
-    return _names([" ".join(cell.split()) for cell in cells], name), start, len(used)
+    return name_columns([tidy(cell) for cell in cells], name), start, len(used)
 
 
-def _names(names: list[str], table: str) -> list[str]:
+def tidy(name: str) -> str:
+    """Return a name as it is read: without white space around it, and single spaces in it."""
+    return " ".join(name.split())
+
+
+def name_columns(names: list[str], table: str) -> list[str]:
     """Name the columns without a name; refuse duplicates."""
     blank = [j for j, name in enumerate(names) if not name]
+    taken = set(names)
     for j in blank:
-        names[j] = next(one for k in count() if (one := f"column_{j + 1}" + "_" * k) not in names)
+        names[j] = next(one for k in count() if (one := f"column_{j + 1}" + "_" * k) not in taken)
+        taken.add(names[j])
     if blank:
+        called = some_names(names[j] for j in blank)
         warnings.warn(
-            f"{table}: {len(blank)} of {len(names)} columns have no name; called {_some(names[j] for j in blank)}.",
+            f"{table}: {len(blank)} of {len(names)} columns have no name; called {called}.",
             EvenlyWarning,
             stacklevel=2,
         )
-    for name, n in Counter(names).items():
-        if n > 1:
-            raise TableError(f"the name {n} times in {table}", "expected names to differ", "rename one", column=name)
+    refuse_same(names, table)
     if len(names) > 1 and all(re.match(NUMBER, name) for name in names):
         warnings.warn(
             f"{table}: the first line holds numbers only, and was read as the columns' names. "
@@ -192,20 +180,22 @@ def _names(names: list[str], table: str) -> list[str]:
     return names
 
 
-def _some(names: Iterable[str]) -> str:
-    shown = [repr(name) for name in names]
-    return ", ".join(shown[:10]) + (", ..." if len(shown) > 10 else "")
+def refuse_same(names: list[str], table: str) -> None:
+    """Refuse columns of the same name."""
+    for name, n in Counter(names).items():
+        if n > 1:
+            raise TableError(f"the name {n} times in {table}", "expected names to differ", "rename one", column=name)
 
 
-def _refuse_other_delimiter(names: list[str], body: bytes, name: str, delimiter: str) -> None:
+def _refuse_other_delimiter(names: list[str], head: bytes, name: str, delimiter: str) -> None:
     """Refuse a single column that seems to hold rows with another delimiter."""
     if len(names) > 1:
         return
-    rows = body[:HEAD].decode("utf-8", errors="replace").splitlines()[:100]
+    header, *rows = _QUOTED.sub("q", head.decode("utf-8", errors="replace").strip()).splitlines()[:100]
     for other in DELIMITERS:
-        if other != delimiter and other in names[0] and sum(other in row for row in rows) > len(rows) / 2:
+        if other != delimiter and other in header and sum(other in row for row in rows) > len(rows) / 2:
             raise TableError(
-                f"{name} with one column called {names[0]!r}",
+                f"{name} with one column called {shortened(names[0])!r}",
                 f"it seems to be delimited by {other!r} rather than {delimiter!r}",
                 "name it .csv for `,` `;` or `|` and .tsv for tabs",
             )
@@ -214,12 +204,21 @@ def _refuse_other_delimiter(names: list[str], body: bytes, name: str, delimiter:
 # --- rows -----------------------------------------------------------------------------------------------------
 
 
-def _read_fast(body: bytes, names: list[str], delimiter: str) -> Any:
+def read_rows(body: bytes, dialect: Dialect) -> Any:
+    """Read all rows as a frame of texts."""
+    frame = read_fast(body, dialect)
+    return _read_carefully(body.decode(), dialect) if frame is None else frame
+
+
+def read_fast(body: bytes, dialect: Dialect) -> Any:
     """Read the rows with Polars; None if it may not read every row completely."""
     pl = require("polars", "tool")
+    names, delimiter = dialect.names, dialect.delimiter
     quoted = b'"' in body
-    if body.count(b"\r") != body.count(b"\r\n") or (quoted and not _quotes_pair_up(body, delimiter)):
+    if body.count(b"\r") != body.count(b"\r\n") or (quoted and not quotes_pair_up(body, delimiter)):
         return None
+    if not quoted and body.count(delimiter.encode()) != (len(names) - 1) * body.count(b"\n"):
+        return None  # Polars would fill short rows up, which takes long in a wide table
     try:
         frame = pl.read_csv(
             body,
@@ -238,7 +237,7 @@ def _read_fast(body: bytes, names: list[str], delimiter: str) -> Any:
     return frame if body.count(delimiter.encode()) == expected else None
 
 
-def _quotes_pair_up(body: bytes, delimiter: str) -> bool:
+def quotes_pair_up(body: bytes, delimiter: str) -> bool:
     """Whether every quote opens a cell, closes a cell, or is one of two that stand together."""
     text = np.frombuffer(body, np.uint8)
     places = np.flatnonzero(text == ord('"'))
@@ -253,136 +252,144 @@ def _quotes_pair_up(body: bytes, delimiter: str) -> bool:
     return bool(starts.all() and ends.all())
 
 
-def _read_carefully(text: str, names: list[str], name: str, delimiter: str, n_lines: int) -> Any:
+def _read_carefully(text: str, dialect: Dialect) -> Any:
     """Read the rows one by one, with quotes as Python's `csv` takes them; an error names the line of a bad row."""
-    pl = require("polars", "tool")
+    rows, left = read_one_by_one(text, dialect, dialect.n_lines)
+    if left is not None:
+        raise never_closed(dialect, left.line)
+    return as_frame(rows, dialect)
+
+
+@dataclass(frozen=True)
+class Open:
+    """A row that does not end: a quote was left open."""
+
+    line: int
+    """Its first line."""
+    n_characters: int
+    """What comes before it."""
+
+
+def read_one_by_one(text: str, dialect: Dialect, n_lines: int) -> tuple[list[list[str]], Open | None]:
+    """Return the rows of a text, and the last one if it does not end."""
     end = "\0"  # no cell holds one: unless it comes as a row of its own, a quote was left open
     rows: list[list[str]] = []
-    text += end if text.endswith("\n") else f"\n{end}"
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
-    line = n_lines + 1
-    try:
+    lines = [*io.StringIO(text if text.endswith("\n") else f"{text}\n", newline=""), end]
+    reader = csv.reader(lines, delimiter=dialect.delimiter)
+    n_read = 0
+    with long_cells():
         for cells in reader:
             if cells == [end]:
-                break
+                return rows, None
             if cells and end in cells[-1]:
-                raise csv.Error
-            if len(names) == 1:
-                cells = cells or [""]
-            elif len(cells) == 1 and not cells[0].strip():
-                cells = []
-            if cells and len(cells) != len(names):
-                extra = len(cells) - len(names)
-                hint = "put quotes around cells that hold the delimiter" if extra > 0 else "the row may be cut off"
-                raise TableError(
-                    f"{len(cells)} cell{'s' * (len(cells) > 1)} in line {line} of {name}",
-                    f"its header has {len(names)} columns (delimiter {delimiter!r})",
-                    hint if extra != 1 else f"{hint}, or name the first column, if it holds row names",
-                )
+                break
+            line, n_read = n_lines + n_read + 1, reader.line_num
+            cells = _checked_cells(cells, dialect, line)
             rows += [cells] if cells else []
-            line = n_lines + reader.line_num + 1
-    except csv.Error:
+    return rows, Open(n_lines + n_read + 1, sum(map(len, lines[:n_read])))
+
+
+def _checked_cells(cells: list[str], dialect: Dialect, line: int) -> list[str]:
+    """Return the cells of a row; none for a blank line. Refuse a row of another width than the header."""
+    n_names = len(dialect.names)
+    if n_names == 1:
+        cells = cells or [""]
+    elif len(cells) == 1 and not cells[0].strip():
+        return []
+    if cells and len(cells) != n_names:
+        extra = len(cells) - n_names
+        hint = "put quotes around cells that hold the delimiter" if extra > 0 else "the row may be cut off"
         raise TableError(
-            f"a quote in line {line} of {name} that is never closed",
-            "expected quotes in pairs",
-            'a quote within a cell is written ""',
-        ) from None
-    columns = zip(*rows, strict=True) if rows else ((),) * len(names)
-    return pl.DataFrame(
-        [pl.Series(one, list(cells), dtype=pl.String) for one, cells in zip(names, columns, strict=True)]
+            f"{len(cells)} cell{'s' * (len(cells) > 1)} in line {line} of {dialect.name}",
+            f"its header has {n_names} columns (delimiter {dialect.delimiter!r})",
+            hint if extra != 1 else f"{hint}, or name the first column, if it holds row names",
+        )
+    return cells
+
+
+def never_closed(dialect: Dialect, line: int) -> TableError:
+    """Return the error of a quote that is left open."""
+    return TableError(
+        f"a quote in line {line} of {dialect.name} that is never closed",
+        "expected quotes in pairs",
+        'a quote within a cell is written ""',
     )
 
 
-# --- types ----------------------------------------------------------------------------------------------------
-
-
-def infer_types(frame: Any, *, decimal_comma: bool = False, name: str = "the table") -> Any:
-    """Turn text columns whose every cell is a number into numbers; other columns stay as they are.
-
-    A column with a leading zero, or with whole numbers beyond 64 bits, stays text. Empty texts are missing cells.
-
-    Parameters
-    ----------
-    frame : polars.DataFrame
-        The table.
-    decimal_comma : bool
-        Whether `3,14` is a number too.
-    name : str
-        What messages call the table.
-
-    Examples
-    --------
-    >>> import polars as pl
-    >>> infer_types(pl.DataFrame({"zip": ["02139", "10115"], "n": ["3", ""], "x": ["1e3", "-.5"]})).dtypes
-    [String, Int64, Float64]
-    """
+def as_frame(rows: list[list[str]], dialect: Dialect) -> Any:
+    """Return rows as a frame of texts."""
     pl = require("polars", "tool")
-    columns, commas = [], []
-    for column in frame.get_columns():
-        if column.dtype == pl.String:
-            column = _without(column, column == "")
-            with_points = _with_points(column) if decimal_comma else None
-            if with_points is not None:
-                commas.append(column.name)
-                column = with_points
-            column = _as_numbers(column)
-        columns.append(column)
-    if commas:
-        warnings.warn(
-            f"{name}: numbers with a decimal comma in {_some(commas)} were read as numbers (3,14 as 3.14); "
-            "they are written with a point.",
-            EvenlyWarning,
-            stacklevel=2,
-        )
-    return pl.DataFrame(columns)
+    columns = zip(*rows, strict=True) if rows else ((),) * len(dialect.names)
+    return pl.DataFrame(
+        [pl.Series(one, list(cells), dtype=pl.String) for one, cells in zip(dialect.names, columns, strict=True)]
+    )
 
 
-def _without(column: Any, gone: Any) -> Any:
-    pl = require("polars", "tool")
-    return pl.select(pl.when(~gone).then(column).alias(column.name)).to_series() if gone.any() else column
+@contextmanager
+def long_cells() -> Iterator[None]:
+    """Let Python's reader take cells of any length, for the time being."""
+    before = csv.field_size_limit(sys.maxsize)
+    try:
+        yield
+    finally:
+        csv.field_size_limit(before)
 
 
-def _as_numbers(column: Any) -> Any:
-    """Return a text column as whole numbers, or as numbers, if all its cells are; otherwise unchanged."""
-    pl = require("polars", "tool")
-    words = f"{NUMBER}|{_INFINITE}|{_NAN}"
-    first = column.drop_nulls().head(100).str.strip_chars()
-    if not len(first) or not first.str.contains(words).all():
-        return column
-    maybe_whole = first.str.contains(f"{_INTEGER}|{_NAN}").all()
-    if maybe_whole:
-        whole = column.cast(pl.Int64, strict=False)
-        if whole.null_count() == column.null_count() and (whole.cast(pl.String) == column).all():
-            return whole  # the usual case, without regular expressions
-    cells = column.str.strip_chars()
-    if not cells.str.contains(NUMBER).all():
-        if not cells.str.contains(words).all():
-            return column
-        cells = _without(cells, cells.str.contains(_NAN))
-    if maybe_whole:
-        whole = cells.cast(pl.Int64, strict=False)
-        if whole.null_count() == cells.null_count() < len(cells):
-            return whole
-    numbers = cells.cast(pl.Float64, strict=False)
-    if numbers.null_count() > cells.null_count() or not numbers.is_finite().any():
-        return column
-    # Beyond 2^53 double precision drops digits of whole numbers, and beyond 1.8e308 it knows only infinity.
-    large = cells.filter(numbers.abs() >= 2.0**53)
-    made_infinite = numbers.is_infinite().sum() > large.str.contains(_INFINITE).sum()
-    return column if made_infinite or large.str.contains(_INTEGER).any() else numbers
+# --- formats --------------------------------------------------------------------------------------------------
 
 
-def _with_points(column: Any) -> Any:
-    """Return a column of numbers with decimal commas as one with points; None for any other column.
+class Csv(Format):
+    """Text delimited by commas; files by others may have `;`, tabs or `|`."""
 
-    Cells without a digit, such as NA, may be among them.
-    """
-    cells = column.str.strip_chars()
-    digits = cells.str.contains("[0-9]").fill_null(False)
-    some = cells.filter(digits)
-    if not len(some) or not some.head(100).str.contains(_COMMA_NUMBER).all():
-        return None
-    if not some.str.contains(",", literal=True).any() or not some.str.contains(_COMMA_NUMBER).all():
-        return None
-    points = cells.str.replace_all(".", "", literal=True).str.replace(",", ".", literal=True)
-    return points.zip_with(digits, column)
+    name, text = "csv", True
+    extensions: ClassVar[tuple[str, ...]] = (".csv",)
+    delimiter, given = ",", False
+
+    def read(self, data: bytes, how: Reading) -> Any:
+        """Return the table as a Polars frame."""
+        return read_delimited(as_utf8(data, how.name), how.name, self.delimiter if self.given else None)
+
+    def check(self, frame: Any) -> Any:
+        """Refuse what a line of text cannot hold."""
+        pl = require("polars", "tool")
+        self.refuse(frame, (pl.Binary, pl.Object, pl.List, pl.Array, pl.Struct, pl.Duration))
+        refuse_same([tidy(name) for name in frame.columns if tidy(name)], "the table, but for white space")
+        for column in frame.select(pl.selectors.string()).get_columns():
+            zeros = column.str.contains("\0", literal=True)
+            if zeros.any() or "\0" in column.name:
+                where = f"row {zeros.arg_max() + 1}" if zeros.any() else "its name"
+                raise TableError(
+                    f"a zero byte in {where}", f"{self.name} cannot hold it", "write parquet", column=column.name
+                )
+        return frame
+
+    def write(self, frame: Any, file: IO[bytes]) -> None:
+        """Write a header and rows."""
+        self.write_parts(iter([frame]), file)
+
+    def write_parts(self, frames: Iterator[Any], file: IO[bytes]) -> None:
+        """Write the header of the first frame, and the rows of all."""
+        for number, frame in enumerate(frames):
+            if not number:
+                file.write(self._header(frame.columns).encode())
+            # A blank line is a missing cell of a single column, but no row if nothing else follows.
+            how = {"null_value": '""'} if frame.width == 1 and frame.null_count().row(0)[0] == frame.height else {}
+            frame.write_csv(file, separator=self.delimiter, include_header=False, **how)
+
+    def _header(self, names: list[str]) -> str:
+        """Return the line of names, quoted where another delimiter or another format might be seen in them."""
+        cells = [
+            f'"{name.replace(chr(34), chr(34) * 2)}"'
+            if re.search(r'[,;|\t"\r\n]', name) or (not j and starts_like_another(name))
+            else name
+            for j, name in enumerate(names)
+        ]
+        declared = f"sep={self.delimiter}\n" if _DECLARED.match(f"{cells[0]}\n".encode()) and len(names) == 1 else ""
+        return declared + self.delimiter.join(cells) + "\n" if names else "\n"
+
+
+class Tsv(Csv):
+    """Text delimited by tabs."""
+
+    name, extensions = "tsv", (".tsv", ".tab")
+    delimiter, given = "\t", True

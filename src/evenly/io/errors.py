@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import lzma
+import os
+import sys
+import tempfile
+import threading
 import zlib
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
-from evenly._support import TableError, require
+from evenly._support import EvenlyError, TableError, require
+
+_alone = threading.Lock()
 
 
 @contextmanager
@@ -16,12 +22,15 @@ def as_table_error(what: str, expected: str, errors: tuple[type[BaseException], 
     """Turn errors of other libraries into a `TableError` with the first line of their message."""
     try:
         yield
-    except TableError:
+    except EvenlyError:
         raise
-    except errors as error:
+    except BaseException as error:
+        # A panic is no `Exception`, and every library in Rust has a class of its own for it.
+        if not isinstance(error, errors) and type(error).__name__ != "PanicException":
+            raise
         message = getattr(error, "strerror", None) or str(error)
         first = next((line for line in message.splitlines() if line.strip()), type(error).__name__)
-        raise TableError(f"{what}: {' '.join(first.split()).rstrip('.')}", expected) from error
+        raise TableError(f"{what}: {shortened(' '.join(first.split()).rstrip('.'), 200)}", expected) from error
 
 
 def as_parquet_error(file: Path, *errors: type[BaseException]) -> AbstractContextManager[None]:
@@ -31,7 +40,7 @@ def as_parquet_error(file: Path, *errors: type[BaseException]) -> AbstractContex
 
 def as_file_error(what: str, expected: str = "expected a whole and sound file") -> AbstractContextManager[None]:
     """Turn what goes wrong with a file of any format, compressed or not, into a `TableError`."""
-    errors = (*polars_errors(), EOFError, ValueError, zlib.error, lzma.LZMAError)
+    errors = (*polars_errors(), EOFError, ValueError, MemoryError, OverflowError, zlib.error, lzma.LZMAError)
     return as_table_error(what, expected, errors)
 
 
@@ -39,3 +48,40 @@ def polars_errors() -> tuple[type[BaseException], ...]:
     """Return what Polars raises if a file cannot be read or written."""
     errors = require("polars", "tool").exceptions
     return (OSError, errors.PolarsError, errors.PanicException)
+
+
+@contextmanager
+def without_panics() -> Iterator[None]:
+    """Keep what a reader in Rust prints when it panics off standard error: our sentence says it.
+
+    It prints past Python, so the descriptor is replaced. Whatever else is printed meanwhile comes out afterwards,
+    unless reading fails.
+    """
+    with _alone, tempfile.TemporaryFile() as kept:
+        try:
+            sys.stderr.flush()
+            before = os.dup(2)
+        except (OSError, ValueError, AttributeError):  # there is no standard error to keep clean
+            before = None
+        if before is None:
+            yield
+            return
+        os.dup2(kept.fileno(), 2)
+        try:
+            yield
+            kept.seek(0)
+            os.write(before, kept.read())
+        finally:
+            os.dup2(before, 2)
+            os.close(before)
+
+
+def shortened(text: str, most: int = 80) -> str:
+    """Return a text that a message quotes, cut if it is long.
+
+    Examples
+    --------
+    >>> shortened("a" * 100, 10)
+    'aaaaaaaaa…'
+    """
+    return text if len(text) <= most else text[: most - 1] + "…"

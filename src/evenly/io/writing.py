@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-import bz2
-import gzip
 import io
-import lzma
 import os
 import sys
 import tempfile
-import warnings
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
-from functools import partial
-from itertools import chain
+from collections.abc import Iterable
 from pathlib import Path
 from typing import IO, Any
 
-from evenly._support import EvenlyWarning, TableError, replacing, require
+from evenly._support import TableError, replacing, require
+from evenly.io.compression import compressing
 from evenly.io.errors import as_file_error
-from evenly.io.formats import TEXT_FORMATS, Form, form_of, is_special, is_standard, parse_form
+from evenly.io.formats import Form, form_of, is_special, is_standard, parse_form
 
 UNCHANGED = "expected space on the disk and the right to write; an old file is unchanged"
 
@@ -29,11 +23,12 @@ def check_writable(target: str | Path, *, form: str | None = None) -> None:
 
     Examples
     --------
-    >>> check_writable("no_such_format.xlsx")
+    >>> check_writable("no_such_format.doc")
     Traceback (most recent call last):
-    evenly.TableError: got the name 'no_such_format.xlsx', but expected one of csv, tsv, ...
+    evenly.TableError: got the name 'no_such_format.doc', but expected one of csv, tsv, ...
     """
-    parse_form(form) if form else form_of(target)
+    wanted = parse_form(form) if form else form_of(target)
+    wanted.format.check_writable()
     path = Path(target)
     if is_standard(target):
         return
@@ -76,6 +71,7 @@ def write_table(table: Any, target: str | Path, *, form: str | None = None) -> N
     "Bo, Jr.",
     """
     wanted = parse_form(form) if form else form_of(target)
+    wanted.format.check_writable()
     frame = _writable(_as_polars(table), wanted)
     path = Path(target)
     if is_standard(target):
@@ -99,7 +95,7 @@ def write_parts(tables: Iterable[Any], target: str | Path, *, form: str | None =
     tables : iterable of dataframes
         The parts, from top to bottom: at least one, all with the same columns.
     target, form
-        As in `write_table`, except for standard output and for text compressed by zstd.
+        As in `write_table`, except for standard output, workbooks, Stata and SPSS.
 
     Examples
     --------
@@ -110,39 +106,18 @@ def write_parts(tables: Iterable[Any], target: str | Path, *, form: str | None =
     ['x', '0', '1']
     """
     wanted = parse_form(form) if form else form_of(target)
-    if is_standard(target) or wanted.compression == "zst":
-        got = "standard output" if is_standard(target) else f"the format {str(wanted)!r}"
-        raise TableError(f"{got} for a table part by part", "expected a file", "write .parquet, .csv or .csv.gz")
+    if is_standard(target):
+        hint = "write .parquet, .csv or .csv.gz"
+        raise TableError("standard output for a table part by part", "expected a file", hint)
     check_writable(target, form=form)
     frames = (_writable(_as_polars(table), wanted) for table in tables)
     with (
         as_file_error(f"{target}, which could not be written", UNCHANGED),
         replacing(_real(Path(target))) as temporary,
         temporary.open("wb") as file,
-        _compressing(file, wanted.compression) as out,
+        compressing(file, wanted.compression) as out,
     ):
-        _WRITE_PARTS[wanted.name](frames, out)
-
-
-def _write_texts(frames: Iterator[Any], file: IO[bytes], form: str) -> None:
-    for number, frame in enumerate(frames):
-        header = {"include_header": not number} if form != "jsonl" else {}
-        _WRITE[form](frame, file, **header)
-
-
-def _write_binaries(frames: Iterator[Any], file: IO[bytes], writer: Callable[..., Any]) -> None:
-    first = next(frames).to_arrow()
-    with writer(file, first.schema) as out:
-        for part in chain([first], (frame.to_arrow() for frame in frames)):
-            out.write_table(part)
-
-
-_WRITE_PARTS: dict[str, Callable[[Iterator[Any], IO[bytes]], None]] = {
-    **{form: partial(_write_texts, form=form) for form in TEXT_FORMATS},
-    "parquet": lambda frames, file: _write_binaries(frames, file, require("pyarrow.parquet", "engines").ParquetWriter),
-    "arrow": lambda frames, file: _write_binaries(frames, file, require("pyarrow", "engines").ipc.new_file),
-    "arrows": lambda frames, file: _write_binaries(frames, file, require("pyarrow", "engines").ipc.new_stream),
-}
+        wanted.format.write_parts(frames, out)
 
 
 def _real(path: Path) -> Path:
@@ -161,26 +136,9 @@ def _as_polars(table: Any) -> Any:
 
 
 def _writable(frame: Any, form: Form) -> Any:
-    """Refuse columns that a text format cannot hold, and make NaN a missing cell in it."""
-    pl = require("polars", "tool")
-    if form.name not in TEXT_FORMATS:
-        return frame
-    impossible: tuple[Any, ...] = (pl.Binary, pl.Object)
-    if form.name != "jsonl":
-        impossible += (pl.List, pl.Array, pl.Struct, pl.Duration)
-    for column in frame.get_columns():
-        if column.dtype.base_type() in impossible:
-            raise TableError(
-                f"cells of type {column.dtype}", f"{form.name} cannot hold them", "write parquet", column=column.name
-            )
-        if form.name == "jsonl" and column.dtype.is_float() and column.is_infinite().any():
-            warnings.warn(
-                f"Column {column.name!r}: {column.is_infinite().sum()} infinite cells are written as missing: "
-                "JSON has no infinity.",
-                EvenlyWarning,
-                stacklevel=3,
-            )
-    return frame.with_columns(pl.selectors.float().fill_nan(None))
+    """Refuse columns that the format cannot hold, and make NaN a missing cell in text."""
+    frame = form.format.check(frame)
+    return frame.with_columns(require("polars", "tool").selectors.float().fill_nan(None)) if form.format.text else frame
 
 
 def _write_standard(frame: Any, form: Form) -> None:
@@ -205,38 +163,5 @@ def _write_standard(frame: Any, form: Form) -> None:
 
 
 def _write(frame: Any, file: IO[bytes], form: Form) -> None:
-    if form.compression == "zst":
-        _write_zstd(frame, file, form)
-        return
-    with _compressing(file, form.compression) as out:
-        _WRITE[form.name](frame, out)
-
-
-def _write_zstd(frame: Any, file: IO[bytes], form: Form) -> None:
-    try:
-        _WRITE[form.name](frame, file, compression="zstd")
-    except TypeError:
-        polars_version = require("polars", "tool").__version__
-        raise TableError(f"the format {str(form)!r}", f"Polars {polars_version} cannot write zstd", "use .gz") from None
-
-
-@contextmanager
-def _compressing(file: IO[bytes], compression: str) -> Iterator[Any]:
-    if not compression:
-        yield file
-    elif compression == "gz":  # without a name and a time: same table, same bytes
-        with gzip.GzipFile(filename="", fileobj=file, mode="wb", compresslevel=6, mtime=0) as out:
-            yield out
-    else:
-        with (bz2.BZ2File if compression == "bz2" else lzma.LZMAFile)(file, "wb") as out:
-            yield out
-
-
-_WRITE: dict[str, Callable[..., Any]] = {
-    "csv": lambda frame, file, **how: frame.write_csv(file, **how),
-    "tsv": lambda frame, file, **how: frame.write_csv(file, separator="\t", **how),
-    "jsonl": lambda frame, file, **how: frame.write_ndjson(file, **how),
-    "parquet": lambda frame, file: frame.write_parquet(file),
-    "arrow": lambda frame, file: frame.write_ipc(file),
-    "arrows": lambda frame, file: frame.write_ipc_stream(file),
-}
+    with compressing(file, form.compression) as out:
+        form.format.write(frame, out)

@@ -11,6 +11,7 @@ from evenly.cli.checks import check_models, check_out, check_packages, check_pla
 from evenly.cli.options import (
     AsJson,
     Epochs,
+    Expansion,
     Form,
     Kind,
     Missing,
@@ -19,6 +20,7 @@ from evenly.cli.options import (
     Schema,
     Seed,
     Share,
+    Sheet,
     Source,
     auto,
     read_opened,
@@ -46,6 +48,8 @@ def compare(
     kind: Kind = None,
     missing: Missing = None,
     form: Form = None,
+    sheet: Sheet = None,
+    max_expansion: Expansion = 200.0,
     seed: Seed = 0,
     quiet: Quiet = False,
     as_json: AsJson = False,
@@ -65,7 +69,7 @@ def compare(
     prints = not (quiet or as_json)
     params = {"random_state": seed, "verbose": int(prints), **settings}
     with printed_warnings():
-        opened = read_opened(table, form)
+        opened = read_opened(table, form, sheet, max_expansion)
         imputers = make_imputers(model or [], method or [], epochs, params)
         trials = run_trials(imputers, opened, share, seed, prints=prints)
         write_errors(trials, out)

@@ -10,6 +10,7 @@ from evenly.cli.checks import check_models, check_place
 from evenly.cli.options import (
     AsJson,
     Epochs,
+    Expansion,
     Form,
     Kind,
     Missing,
@@ -17,6 +18,7 @@ from evenly.cli.options import (
     Report,
     Schema,
     Seed,
+    Sheet,
     Source,
     auto,
     read_opened,
@@ -42,6 +44,8 @@ def diagnose(
     kind: Kind = None,
     missing: Missing = None,
     form: Form = None,
+    sheet: Sheet = None,
+    max_expansion: Expansion = 200.0,
     seed: Seed = 0,
     quiet: Quiet = False,
     as_json: AsJson = False,
@@ -58,7 +62,7 @@ def diagnose(
         require_later("jax", "models")
     settings = settings_of(schema, kind, missing)
     with printed_warnings():
-        opened = read_opened(table, form)
+        opened = read_opened(table, form, sheet, max_expansion)
         found = run(
             opened,
             methods=tuple(method or ("std-none", "lip-gamma")),

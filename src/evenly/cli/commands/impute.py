@@ -1,5 +1,7 @@
 """`evenly impute`: fill missing cells, and say how well."""
 
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -11,6 +13,7 @@ from evenly.cli.checks import check_cells, check_load, check_models, check_out, 
 from evenly.cli.options import (
     AsJson,
     Epochs,
+    Expansion,
     Form,
     Kind,
     Method,
@@ -21,10 +24,12 @@ from evenly.cli.options import (
     Schema,
     Seed,
     Share,
+    Sheet,
     Source,
     To,
     auto,
     choice,
+    is_large,
     read_opened,
     settings_of,
     title_of,
@@ -101,6 +106,8 @@ def impute(
     kind: Kind = None,
     missing: Missing = None,
     form: Form = None,
+    sheet: Sheet = None,
+    max_expansion: Expansion = 200.0,
     to: To = None,
     seed: Seed = 0,
     quiet: Quiet = False,
@@ -109,8 +116,8 @@ def impute(
     """Fill the missing cells of a table, after estimating the error of each column on held-out cells.
 
     For the estimate a share of the known cells is hidden, imputed and scored; --share 0 leaves it out.
-    A folder of Parquet files, a pattern such as 'data/*.parquet' and a Parquet file of many rows need not fit into
-    memory; the estimate is made on a sample of their rows then.
+    A folder of Parquet files, a pattern such as 'data/*.parquet', a Parquet file of many rows and a large file of CSV
+    or TSV need not fit into memory; the estimate is made on a sample of their rows then.
 
     Example: evenly impute survey.csv -o full.csv --report report.html
     """
@@ -129,9 +136,12 @@ def impute(
     chosen = {} if precision is None else {"precision": precision}
     params = {"model": model, "method": method, "estimate": estimate, "random_state": seed, **chosen, **settings}
     asked = {"share": share, "balance": report is not None, "on_trial": show_trial if prints else None}
-    with printed_warnings():
+    asks_whole = bool(samples) or report is not None  # which needs the table in memory, however large
+    with printed_warnings(), ExitStack() as stack:
+        if files is None and not asks_whole and is_large(table, form, out, to):
+            files = stack.enter_context(convert(table, form, max_expansion))
         saved = None if load is None else load_imputer(load, chosen)
-        opened = read_opened(table, form) if files is None else read_sample(files, seed)
+        opened = read_opened(table, form, sheet, max_expansion) if files is None else read_sample(files, seed)
         gaps = check_cells(opened, settings if saved is None else {"schema": saved.imputer.schema_})
         if not (gaps or files or saved or target.asks_for_model):
             copy_table(opened, target, prints=prints, as_json=as_json)
@@ -151,6 +161,15 @@ def find_dataset(table: str, form: str | None) -> str | None:
     from evenly.io import is_dataset
 
     return table if form is None and is_dataset(table) else None
+
+
+@contextmanager
+def convert(table: str, form: str | None, max_expansion: float) -> Iterator[str]:
+    """Give text that is not read as a whole as a Parquet file, for the time being."""
+    from evenly.io import as_parquet
+
+    with as_parquet(table, form=form, max_expansion=max_expansion) as path:
+        yield str(path)
 
 
 def read_sample(files: str, seed: int) -> Any:

@@ -7,7 +7,7 @@ import typer
 
 from evenly.cli.app import app
 from evenly.cli.checks import check_place
-from evenly.cli.options import AsJson, Form, Kind, Missing, Quiet, Schema, Source, read, settings_of
+from evenly.cli.options import AsJson, Expansion, Form, Kind, Missing, Quiet, Schema, Sheet, Source, read, settings_of
 from evenly.cli.printing import print_json, printed_warnings, say, say_files, show_table, writing
 
 
@@ -21,6 +21,8 @@ def inspect(
     kind: Kind = None,
     missing: Missing = None,
     form: Form = None,
+    sheet: Sheet = None,
+    max_expansion: Expansion = 200.0,
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
@@ -33,7 +35,7 @@ def inspect(
     check_place(out)
     settings = settings_of(schema, kind, missing)
     with printed_warnings():
-        found = inspect_table(read(table, form), **settings)
+        found = inspect_table(read(table, form, sheet, max_expansion), **settings)
     if out is not None:
         with writing(out, "file"):
             found.schema.save(out)

@@ -11,6 +11,7 @@ from evenly.cli.checks import check_cells, check_models, check_place, check_shar
 from evenly.cli.options import (
     AsJson,
     Epochs,
+    Expansion,
     Form,
     Kind,
     Method,
@@ -20,6 +21,7 @@ from evenly.cli.options import (
     Schema,
     Seed,
     Share,
+    Sheet,
     Source,
     auto,
     read_opened,
@@ -42,6 +44,8 @@ def report(
     kind: Kind = None,
     missing: Missing = None,
     form: Form = None,
+    sheet: Sheet = None,
+    max_expansion: Expansion = 200.0,
     seed: Seed = 0,
     quiet: Quiet = False,
     as_json: AsJson = False,
@@ -58,7 +62,7 @@ def report(
     prints = not (quiet or as_json)
     params = {"model": model, "method": method, "random_state": seed, "verbose": int(prints), **settings}
     with printed_warnings():
-        opened = read_opened(table, form)
+        opened = read_opened(table, form, sheet, max_expansion)
         check_cells(opened, settings)
         on_trial = show_trial if prints else None
         asked = {"share": share, "balance": True, "on_trial": on_trial}

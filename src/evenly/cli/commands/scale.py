@@ -7,7 +7,22 @@ import typer
 from evenly._support import TableError
 from evenly.cli.app import app
 from evenly.cli.checks import check_load, check_models, check_out, check_place
-from evenly.cli.options import AsJson, Form, Kind, Missing, Quiet, Schema, Seed, To, choice, read, settings_of
+from evenly.cli.options import (
+    AsJson,
+    Expansion,
+    Form,
+    Kind,
+    Missing,
+    Quiet,
+    Schema,
+    Seed,
+    Sheet,
+    To,
+    choice,
+    is_large,
+    read,
+    settings_of,
+)
 from evenly.cli.printing import print_json, printed_warnings, say, say_files, writing
 
 Tables = Annotated[
@@ -70,6 +85,8 @@ def scale(
     kind: Kind = None,
     missing: Missing = None,
     form: Form = None,
+    sheet: Sheet = None,
+    max_expansion: Expansion = 200.0,
     to: To = None,
     seed: Seed = 0,
     quiet: Quiet = False,
@@ -96,8 +113,10 @@ def scale(
         scaler.set_params(passthrough="keep")  # what is no variable belongs to the file nevertheless
         if noise is not None:
             scaler.set_params(noise=noise)
-        if engine is None:
-            scale_table(read(table, form), scaler, out, fit=load is None, key=key, to=to)
+        if engine is None and is_large(table, form, out, to):
+            scale_text(table, scaler, out, key=key, how={"form": form, "max_expansion": max_expansion}, to=to)
+        elif engine is None:
+            scale_table(read(table, form, sheet, max_expansion), scaler, out, fit=load is None, key=key, to=to)
         else:
             from evenly.engines import scale_files
 
@@ -127,6 +146,15 @@ def scale_table(opened: Any, scaler: Any, out: str, *, fit: bool, key: str | Non
     if fit:
         scaler.fit(opened)
     write_table(scaler.transform(opened, key=key), out, form=to)
+
+
+def scale_text(table: str, scaler: Any, out: str, *, key: str | None, how: dict[str, Any], to: str | None) -> None:
+    """Scale text that is not read as a whole, and write its features part by part."""
+    from evenly.engines import scale_parts
+    from evenly.io import as_parquet
+
+    with as_parquet(table, **how) as files:
+        scale_parts(files, out, scaler, key=key, form=to)
 
 
 def show_scaler(scaler: Any, places: dict[str, str | None], *, as_json: bool) -> None:

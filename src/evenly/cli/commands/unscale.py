@@ -6,7 +6,7 @@ import typer
 
 from evenly.cli.app import app
 from evenly.cli.checks import check_out
-from evenly.cli.options import AsJson, Form, Quiet, Source, To, read
+from evenly.cli.options import AsJson, Expansion, Form, Quiet, Sheet, Source, To, read
 from evenly.cli.printing import print_json, printed_warnings, say
 
 
@@ -19,6 +19,8 @@ def unscale(
     ],
     load: Annotated[str, typer.Option(help="The scaler that `evenly scale --save` wrote.", show_default=False)],
     form: Form = None,
+    sheet: Sheet = None,
+    max_expansion: Expansion = 200.0,
     to: To = None,
     quiet: Quiet = False,
     as_json: AsJson = False,
@@ -33,7 +35,7 @@ def unscale(
     check_out(out, form=to)
     with printed_warnings():
         scaler = LipschitzScaler.load(load)
-        restored = scaler.inverse_transform(read(table, form))
+        restored = scaler.inverse_transform(read(table, form, sheet, max_expansion))
         write_table(restored, out, form=to)
     n_columns = restored.shape[1]
     if as_json and out != "-":
