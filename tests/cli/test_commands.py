@@ -240,6 +240,22 @@ def test_declared_kinds_and_markers_count(evenly, table):
     assert (people["kind"], people["n_missing"]) == ("real", 12)
 
 
+def test_declared_likelihoods_bounds_and_markers_of_one_column_count(evenly, table, tmp_path):
+    frame = survey().with_columns(people=pl.col("people").fill_null(-1), size=pl.col("size").fill_null(-999))
+    path = table("csv", frame)
+    declared = ("--missing", "people=-1", "--missing", "-999", "--bounds", "size=4:", "--likelihood", "size=gamma")
+    done = evenly("inspect", path, *declared, "-o", "schema.json", "--json")
+    size, people = json.loads(succeeded(done))["columns"][:2]
+    assert (size["likelihood"], size["n_missing"], people["n_missing"]) == ("gamma", 9, 12)
+    written = json.loads((tmp_path / "schema.json").read_text())["columns"]
+    assert (written[0]["lower"], written[0]["missing"], written[1]["missing"]) == (4.0, ["-999"], ["-999", "-1"])
+    impute = ("impute", path, "-o", "full.csv", "--model", "marginal", "--share", "0")
+    succeeded(evenly(*impute, *declared[:-2], "--bounds", "people=0:40"))
+    full = read_table(tmp_path / "full.csv")
+    assert full["people"].min() >= 0
+    failed(evenly(*impute, *declared[:-2], "--bounds", "people=0:3"), "'people'", "the schema declares 0.0 to 3.0")
+
+
 def test_json_is_all_that_is_printed(evenly, table):
     done = evenly("impute", table(), "-o", "full.csv", "--json", *TINY)
     plain = json.loads(succeeded(done))
@@ -345,6 +361,14 @@ def test_impute_refuses_a_table_with_nothing_to_do_or_to_learn_from(evenly, tabl
         (("--kind", "nothing=real"), "nothing"),
         (("--kind", "people"), "COLUMN=KIND"),
         (("--kind", "people=huge"), "huge"),
+        (("--likelihood", "people=huge"), "huge"),
+        (("--likelihood", "gamma"), "COLUMN=NAME"),
+        (("--bounds", "people"), "COLUMN=LOW:HIGH"),
+        (("--bounds", "people=3"), "COLUMN=LOW:HIGH"),
+        (("--bounds", "people=a:b"), "COLUMN=LOW:HIGH"),
+        (("--bounds", "people=9:1"), "the lower one first"),
+        (("--bounds", "colour=0:1"), "'colour'"),
+        (("--missing", "nothing=-1"), "nothing"),
         (("--schema", "absent.json"), "absent.json"),
         (("--schema", "other.json"), "nobody"),
         (("--model", "forest"), "forest"),

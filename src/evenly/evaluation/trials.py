@@ -17,6 +17,7 @@ from evenly._support import EvenlyWarning, InterruptedWarning, TableError
 from evenly.imputation import Imputer
 from evenly.metrics import baseline_errors, column_errors, hold_out
 from evenly.tables import (
+    DECLARED,
     Column,
     Floats,
     Schema,
@@ -159,7 +160,7 @@ def compare_imputers(
             preset, columns = imputer.preset, encode_for(imputer, opened)[0]
         schema = Schema(columns=[coded(column) for column in columns])
         begun = time.perf_counter()
-        own = clone(imputer).set_params(schema=schema, kinds=None, missing=None)
+        own = clone(imputer).set_params(schema=schema, kinds=None, bounds=None, missing=None)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", EvenlyWarning)  # repeated when the whole table is fitted
             warnings.simplefilter("default", InterruptedWarning)
@@ -177,7 +178,7 @@ def compare_imputers(
 
 def encode_for(imputer: Imputer, opened: Table) -> tuple[list[Column], Floats]:
     """Return the columns that an imputer infers for a table, and the values or codes, rows x columns."""
-    settings = {name: getattr(imputer, name) for name in ("kinds", "likelihoods", "schema", "missing")}
+    settings = {name: getattr(imputer, name) for name in DECLARED}
     rules = make_rules(opened, zeros="clip" if imputer.preset == "paper" else "shift", **settings)
     return encode_columns(opened, rules)
 

@@ -36,7 +36,7 @@ from evenly.imputation.transforming_files import transform_parts
 from evenly.io import open_parquet, write_parts
 from evenly.likelihoods import Likelihood
 from evenly.scaling import LipschitzScaler
-from evenly.tables import Floats, Schema, Value
+from evenly.tables import Bounds, Floats, Markers, Schema
 
 
 class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
@@ -53,9 +53,9 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
     preset : {"paper"}, optional
         The paper's settings: its bound, zeros clipped to 1e-30, the mode as estimate, its epochs by the number of rows.
         Imputed values are then clipped to the support only, not to the observed range.
-    kinds, likelihoods, schema, missing
-        As in `LipschitzScaler`. `masked` models numbers by a normal and by bins, whatever their kind, unless
-        `likelihoods` has one for them.
+    kinds, likelihoods, bounds, schema, missing
+        As in `LipschitzScaler`; imputed numbers stay within the bounds. `masked` models numbers by a normal and by
+        bins, whatever their kind, unless `likelihoods` has one for them.
     estimate : {"mean", "median", "mode"}
         Which value of a number's distribution is imputed. For classes it is the most probable one (with "median", the
         median class if they are ordered). The mean of whole numbers is rounded if the column's type is integer, and
@@ -117,8 +117,9 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
         preset: Literal["paper"] | None = None,
         kinds: Mapping[Any, str] | None = None,
         likelihoods: Mapping[Any, str | Likelihood] | None = None,
+        bounds: Mapping[Any, Bounds] | None = None,
         schema: Schema | str | Path | None = None,
-        missing: Mapping[Any, Sequence[Value]] | Sequence[Value] | None = None,
+        missing: Markers | None = None,
         estimate: Literal["mean", "median", "mode"] = "mean",
         training: Training | None = None,
         callbacks: Sequence[Callback] | None = None,
@@ -133,6 +134,7 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
         self.preset = preset
         self.kinds = kinds
         self.likelihoods = likelihoods
+        self.bounds = bounds
         self.schema = schema
         self.missing = missing
         self.estimate = estimate

@@ -16,7 +16,7 @@ from evenly.imputation.streaming import Source
 from evenly.imputation.training import Training
 from evenly.models import SPECS, ModelSpec, Plan
 from evenly.scaling import LipschitzScaler, get_method
-from evenly.tables import pick
+from evenly.tables import DECLARED, pick
 
 ESTIMATES = ("mean", "median", "mode")
 
@@ -29,7 +29,7 @@ class FitSettings:
     training: Training
     method: str
     declared: Mapping[str, Any]
-    """The user's declarations of columns: kinds, likelihoods, schema, missing."""
+    """The user's declarations of columns: kinds, likelihoods, bounds, schema, missing."""
     paper: bool
     seed: int
     callbacks: Sequence[Callback] = ()
@@ -95,7 +95,7 @@ def resolve(imputer: Any) -> FitSettings:
         spec,
         imputer.training or Training(),
         spec.method if imputer.method == "auto" else imputer.method,
-        {name: getattr(imputer, name) for name in ("kinds", "likelihoods", "schema", "missing")},
+        {name: getattr(imputer, name) for name in DECLARED},
         imputer.preset == "paper",
         int(check_random_state(imputer.random_state).randint(2**31 - 1)),
         [*(imputer.callbacks or ()), *([ProgressBar()] if imputer.verbose else [])],

@@ -15,7 +15,18 @@ from evenly.tables.cells import (
 )
 from evenly.tables.codes import class_codes
 from evenly.tables.columns import BLOCK, Floats, Stored, TableColumn, as_column, blocks, dtype_storage
-from evenly.tables.declarations import Rule, check_settings, complete, infer_column, infer_schema, make_rules, pick
+from evenly.tables.declarations import (
+    DECLARED,
+    Bounds,
+    Markers,
+    Rule,
+    check_settings,
+    complete,
+    infer_column,
+    infer_schema,
+    make_rules,
+    pick,
+)
 from evenly.tables.encoded import encode_columns, number_table
 from evenly.tables.frames import Table, build_table, map_columns, open_table, select
 from evenly.tables.inspection import inspect_table
@@ -39,14 +50,17 @@ from evenly.tables.schema import CLASS_KINDS, Column, Kind, Schema
 __all__ = [
     "BLOCK",
     "CLASS_KINDS",
+    "DECLARED",
     "MISSING_MARKERS",
     "MOST_SPAN",
+    "Bounds",
     "Column",
     "ColumnProfile",
     "Floats",
     "Kind",
     "LazyColumn",
     "LazyTable",
+    "Markers",
     "NumberSummary",
     "Rule",
     "Schema",

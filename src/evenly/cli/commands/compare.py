@@ -10,9 +10,11 @@ from evenly.cli.app import app
 from evenly.cli.checks import check_models, check_out, check_packages, check_place, check_share
 from evenly.cli.options import (
     AsJson,
+    Bounds,
     Epochs,
     Form,
     Kind,
+    Likelihoods,
     Missing,
     Quiet,
     Report,
@@ -44,6 +46,8 @@ def compare(
     share: Share = 0.1,
     schema: Schema = None,
     kind: Kind = None,
+    likelihood: Likelihoods = None,
+    bounds: Bounds = None,
     missing: Missing = None,
     form: Form = None,
     seed: Seed = 0,
@@ -61,7 +65,7 @@ def compare(
         raise TableError("--share 0", "expected cells to compare on")
     check_out(out)
     check_place(report)
-    settings = settings_of(schema, kind, missing)
+    settings = settings_of(schema, kind, missing, likelihood, bounds)
     prints = not (quiet or as_json)
     params = {"random_state": seed, "verbose": int(prints), **settings}
     with printed_warnings():

@@ -9,9 +9,11 @@ from evenly.cli.app import app
 from evenly.cli.checks import check_models, check_place
 from evenly.cli.options import (
     AsJson,
+    Bounds,
     Epochs,
     Form,
     Kind,
+    Likelihoods,
     Missing,
     Quiet,
     Report,
@@ -40,6 +42,8 @@ def diagnose(
     report: Report = None,
     schema: Schema = None,
     kind: Kind = None,
+    likelihood: Likelihoods = None,
+    bounds: Bounds = None,
     missing: Missing = None,
     form: Form = None,
     seed: Seed = 0,
@@ -56,7 +60,7 @@ def diagnose(
     check_place(report)
     if train:
         require_later("jax", "models")
-    settings = settings_of(schema, kind, missing)
+    settings = settings_of(schema, kind, missing, likelihood, bounds)
     with printed_warnings():
         opened = read_opened(table, form)
         found = run(

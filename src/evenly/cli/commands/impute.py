@@ -10,9 +10,11 @@ from evenly.cli.app import app
 from evenly.cli.checks import check_cells, check_load, check_models, check_out, check_packages, check_place, check_share
 from evenly.cli.options import (
     AsJson,
+    Bounds,
     Epochs,
     Form,
     Kind,
+    Likelihoods,
     Method,
     Missing,
     Model,
@@ -82,6 +84,8 @@ def impute(
     share: Share = 0.1,
     schema: Schema = None,
     kind: Kind = None,
+    likelihood: Likelihoods = None,
+    bounds: Bounds = None,
     missing: Missing = None,
     form: Form = None,
     to: To = None,
@@ -104,7 +108,7 @@ def impute(
     files = find_dataset(table, form)
     target = Target(out, to, save, report, samples)
     target.check(streamed=files is not None)
-    settings = settings_of(schema, kind, missing)
+    settings = settings_of(schema, kind, missing, likelihood, bounds)
     fits = (model, method) != ("auto", "auto") or any(one is not None for one in (save, epochs, *settings.values()))
     check_load(load, "imputer", fits)
     prints = not (quiet or as_json or out == "-")

@@ -10,9 +10,11 @@ from evenly.cli.app import app
 from evenly.cli.checks import check_cells, check_models, check_place, check_share
 from evenly.cli.options import (
     AsJson,
+    Bounds,
     Epochs,
     Form,
     Kind,
+    Likelihoods,
     Method,
     Missing,
     Model,
@@ -40,6 +42,8 @@ def report(
     epochs: Epochs = None,
     schema: Schema = None,
     kind: Kind = None,
+    likelihood: Likelihoods = None,
+    bounds: Bounds = None,
     missing: Missing = None,
     form: Form = None,
     seed: Seed = 0,
@@ -54,7 +58,7 @@ def report(
     check_models([model], [method])
     check_share(share)
     check_place(out)
-    settings = settings_of(schema, kind, missing)
+    settings = settings_of(schema, kind, missing, likelihood, bounds)
     prints = not (quiet or as_json)
     params = {"model": model, "method": method, "random_state": seed, "verbose": int(prints), **settings}
     with printed_warnings():

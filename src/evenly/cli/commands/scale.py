@@ -7,7 +7,20 @@ import typer
 from evenly._support import TableError
 from evenly.cli.app import app
 from evenly.cli.checks import check_load, check_models, check_out, check_place
-from evenly.cli.options import AsJson, Form, Kind, Missing, Quiet, Schema, Seed, To, read, settings_of
+from evenly.cli.options import (
+    AsJson,
+    Bounds,
+    Form,
+    Kind,
+    Likelihoods,
+    Missing,
+    Quiet,
+    Schema,
+    Seed,
+    To,
+    read,
+    settings_of,
+)
 from evenly.cli.printing import print_json, printed_warnings, say, say_files, writing
 
 Tables = Annotated[
@@ -59,6 +72,8 @@ def scale(
     key: Key = None,
     schema: Schema = None,
     kind: Kind = None,
+    likelihood: Likelihoods = None,
+    bounds: Bounds = None,
     missing: Missing = None,
     form: Form = None,
     to: To = None,
@@ -77,7 +92,7 @@ def scale(
     if engine is None:
         check_out(out, form=to)
     check_place(save)
-    settings = settings_of(schema, kind, missing)
+    settings = settings_of(schema, kind, missing, likelihood, bounds)
     check_load(load, "scaler", save is not None or any(settings.values()))
     with printed_warnings():
         from evenly.scaling import LipschitzScaler
