@@ -15,6 +15,7 @@ from evenly.imputation.columns import ColumnSpec, ModelledColumn, spec_from_plai
 from evenly.imputation.encoding import EncodedColumn, EncodedTable, lay_out
 from evenly.imputation.gaussian import Gaussian
 from evenly.imputation.neighbours import NeighbourIndex, index_rows
+from evenly.imputation.predictors import Pass, plan_passes
 from evenly.models import MODELS, Layout, Model, flatten, unflatten
 from evenly.scaling import FittedColumn
 from evenly.tables import Floats
@@ -52,11 +53,18 @@ class Ensemble:
     neighbours: NeighbourIndex | None = None
     """The rows to search for near-duplicates, if any column uses them."""
     curves: LearningCurves = field(default_factory=lambda: LearningCurves(np.zeros(0), {}, {}))
+    predictors: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """The predictors of the columns that have some of their own."""
 
     @cached_property
     def modelled(self) -> tuple[ModelledColumn, ...]:
         """The columns that are modelled."""
         return tuple(one for one in self.specs if isinstance(one, ModelledColumn))
+
+    @cached_property
+    def passes(self) -> tuple[Pass, ...]:
+        """The passes in which columns are predicted: one for each set of predictors."""
+        return plan_passes(self.predictors, [one.name for one in self.modelled])
 
     @cached_property
     def layout(self) -> Layout:
@@ -103,6 +111,7 @@ class Ensemble:
             "columns": [one.to_plain() for one in self.specs],
             "calibrations": {name: asdict(one) for name, one in self.calibrations.items()},
             "baseline": dict(curves.baseline),
+            "predictors": {name: list(own) for name, own in self.predictors.items()},
         }
         return content, tensors
 
@@ -136,6 +145,7 @@ class Ensemble:
             gaussian,
             index,
             LearningCurves(tensors["elbo"], curves, content["baseline"]),
+            content.get("predictors", {}),
         )
 
 

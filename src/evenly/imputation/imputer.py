@@ -66,6 +66,8 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
         Called before, during and after training; see `evenly.Callback`.
     random_state : int, RandomState or None
         Seeds all random numbers: the same seed gives the same bytes.
+    predictors : mapping of column to columns, optional
+        `{"income": ["age", "job"]}` predicts income from age and job alone, and other columns from all.
     verbose : int
         Show a progress bar if not 0.
 
@@ -124,6 +126,7 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
         training: Training | None = None,
         callbacks: Sequence[Callback] | None = None,
         random_state: Any = None,
+        predictors: Mapping[Any, Sequence[Any]] | None = None,
         verbose: int = 0,
         **moved: Any,
     ) -> None:
@@ -141,6 +144,7 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
         self.training = with_moved(training, moved) if moved else training
         self.callbacks = callbacks
         self.random_state = random_state
+        self.predictors = predictors
         self.verbose = verbose
 
     def set_params(self, **params: Any) -> Imputer:

@@ -51,8 +51,9 @@ def plain_settings(estimator: Any) -> dict[str, Any]:
     } or None
     if not isinstance(estimator.random_state, (int, np.integer, type(None))):
         settings["random_state"] = None  # a generator; the seed that it gave is saved
-    for name in ("kinds", "likelihoods", "bounds", "missing"):
-        settings[name] = _plain(settings[name])
+    for name in ("kinds", "likelihoods", "bounds", "missing", "predictors"):
+        if name in settings:
+            settings[name] = _plain(settings[name])
     return settings
 
 
