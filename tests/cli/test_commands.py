@@ -256,6 +256,19 @@ def test_declared_likelihoods_bounds_and_markers_of_one_column_count(evenly, tab
     failed(evenly(*impute, *declared[:-2], "--bounds", "people=0:3"), "'people'", "the schema declares 0.0 to 3.0")
 
 
+def test_imputed_cells_are_shifted_and_predictors_chosen(evenly, table, tmp_path):
+    path = table()
+    impute = ("impute", path, "--model", "marginal", "--share", "0")
+    succeeded(evenly(*impute, "-o", "plain.csv", "--samples", "1"))
+    shifts = ("--delta", "size=-2.5", "--delta", "colour=red:60")
+    succeeded(evenly(*impute, "-o", "full.csv", "--samples", "1", *shifts, "--predictors", "size=people"))
+    gone, plain, full = (read_table(name) for name in (path, tmp_path / "plain.csv", tmp_path / "full.csv"))
+    missing = gone["size"].is_null()
+    np.testing.assert_allclose((plain["size"] - full["size"]).filter(missing), 2.5)
+    for name in ("full.csv", "full_1.csv"):
+        assert set(read_table(tmp_path / name)["colour"].filter(gone["colour"].is_null())) == {"red"}
+
+
 def test_json_is_all_that_is_printed(evenly, table):
     done = evenly("impute", table(), "-o", "full.csv", "--json", *TINY)
     plain = json.loads(succeeded(done))
@@ -369,6 +382,12 @@ def test_impute_refuses_a_table_with_nothing_to_do_or_to_learn_from(evenly, tabl
         (("--bounds", "people=9:1"), "the lower one first"),
         (("--bounds", "colour=0:1"), "'colour'"),
         (("--missing", "nothing=-1"), "nothing"),
+        (("--delta", "size"), "COLUMN=NUMBER"),
+        (("--delta", "size=much"), "COLUMN=NUMBER"),
+        (("--delta", "zip=1"), "'zip'"),
+        (("--delta", "colour=green:1"), "'green'"),
+        (("--predictors", "size"), "COLUMN=COLUMNS"),
+        (("--load", "model/", "--predictors", "size=people"), "--load"),
         (("--schema", "absent.json"), "absent.json"),
         (("--schema", "other.json"), "nobody"),
         (("--model", "forest"), "forest"),

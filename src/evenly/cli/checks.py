@@ -57,6 +57,16 @@ def check_load(load: str | None, what: str, fits: bool) -> None:
         raise TableError("--load and an option of fitting", "expected one of them", f"a saved {what} is fitted already")
 
 
+def check_deltas(opened: Any, settings: dict[str, Any], deltas: dict[str, Any]) -> None:
+    """Refuse shifts of columns or classes that the table does not have."""
+    if deltas:
+        from evenly.imputation import read_deltas
+        from evenly.tables import inspect_table
+
+        columns = inspect_table(opened, **settings).schema.columns
+        read_deltas(deltas, {one.name: one for one in columns if one.kind != "ignore"})
+
+
 def check_cells(opened: Any, settings: dict[str, Any], *, filled: bool = True) -> None:
     """Refuse a table with nothing to learn from or, if cells are to be `filled`, with nothing to fill."""
     from evenly.tables import inspect_table

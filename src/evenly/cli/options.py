@@ -147,6 +147,31 @@ def read_bounds(text: str, option: str) -> tuple[float | None, float | None]:
     return low, high
 
 
+def read_deltas(given: Sequence[str] | None) -> dict[str, Any]:
+    """Read shifts of imputed cells: `COLUMN=NUMBER`, or `COLUMN=CLASS:NUMBER` of a class's log-odds.
+
+    Examples
+    --------
+    >>> read_deltas(["income=-5000", "smokes=yes:0.5"])
+    {'income': -5000.0, 'smokes': {'yes': 0.5}}
+    """
+    found: dict[str, Any] = {}
+    for one in given or ():
+        expected = "COLUMN=NUMBER or COLUMN=CLASS:NUMBER, such as --delta income=-5000"
+        ((column, text),) = by_column([one], "--delta", expected).items()
+        name, colon, amount = text.rpartition(":")
+        try:
+            shift = float(amount)
+        except ValueError:
+            raise TableError(f"--delta {one}", f"expected {expected}") from None
+        if colon:
+            earlier = found.get(column)
+            found[column] = {**(earlier if isinstance(earlier, dict) else {}), name: shift}
+        else:
+            found[column] = shift
+    return found
+
+
 def read_markers(given: Sequence[str]) -> list[Any]:
     """Read markers of missing cells: `VALUE` for all columns, `COLUMN=VALUE` for one, `=VALUE` if it contains `=`.
 

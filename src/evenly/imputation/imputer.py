@@ -23,6 +23,7 @@ from evenly._support import (
 )
 from evenly.imputation.callbacks import Callback
 from evenly.imputation.columns import BinnedColumn
+from evenly.imputation.deltas import read_deltas
 from evenly.imputation.ensemble import Ensemble
 from evenly.imputation.filling import OpenedTable, fill, open_for
 from evenly.imputation.fitting import fit_ensemble
@@ -199,22 +200,30 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
 
     # --- using --------------------------------------------------------------------------------------------------
 
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: Any, *, delta: Mapping[Any, Any] | None = None) -> Any:
         """Return the table with its missing cells filled; observed cells, types and ignored columns are untouched.
 
         New rows are treated like those of fit. Columns are found by name, in any order, and returned in the order of
         fit; columns that were not in fit are dropped, with a warning. Cells with a class that was not seen in fit are
         left as they are, with a warning, and the model treats them as missing.
-        """
-        return self._transform(self._open(X))
 
-    def _transform(self, opened: OpenedTable) -> Any:
+        Parameters
+        ----------
+        delta : mapping of column to shift, optional
+            What to add to imputed numbers, to see what depends on them: `{"income": -5000}`; for classes, to the
+            log-odds of some of them: `{"smokes": {"yes": 0.5}}`. See `evenly.delta_sensitivity`.
+        """
+        return self._transform(self._open(X), delta)
+
+    def _transform(self, opened: OpenedTable, delta: Mapping[Any, Any] | None = None) -> Any:
         means = self.estimate == "mean" and self.preset != "paper"
         rounded = [not (means and fractions) for fractions in opened.holds_fractions()]
-        filled = self._predictor().choose(opened.encoded, opened.rows, opened.n_rows, [self._choose], rounded)
+        filled = self._predictor(delta).choose(opened.encoded, opened.rows, opened.n_rows, [self._choose], rounded)
         return self._fill(opened, filled[0])
 
-    def transform_file(self, source: str | Path, out: str | Path, *, form: str | None = None) -> None:
+    def transform_file(
+        self, source: str | Path, out: str | Path, *, form: str | None = None, delta: Mapping[Any, Any] | None = None
+    ) -> None:
         """Fill the missing cells of Parquet files, however large, and write the result to one file.
 
         Every row is imputed as by `transform`, about 65,000 at a time; columns keep their types. If anything fails, no
@@ -226,6 +235,8 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
             A Parquet file, a pattern such as `data/*.parquet`, or a folder.
         out : path
             The file to write, in the format of its name or of `form`, as in `evenly.write_table`.
+        delta
+            As in `transform`.
 
         Examples
         --------
@@ -241,17 +252,19 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
         True
         """
         check_is_fitted(self, "scaler_")
-        write_parts(transform_parts(self, open_parquet(source)), out, form=form)
+        self._predictor(delta)  # refuses a wrong delta before any work
+        write_parts(transform_parts(self, open_parquet(source), delta), out, form=form)
 
-    def sample(self, X: Any, n: int = 5) -> list[Any]:
+    def sample(self, X: Any, n: int = 5, *, delta: Mapping[Any, Any] | None = None) -> list[Any]:
         """Return n complete tables, for multiple imputation; see `evenly.pool`.
 
         In each, latent variables and missing cells are drawn at random; under `masked`, a row's missing cells are drawn
-        one after the other, in random order, each given those before.
+        one after the other, in random order, each given those before. `delta` shifts drawn cells, as in `transform`;
+        cells that are drawn later are given the shifted ones.
         """
         if not (isinstance(n, numbers.Integral) and int(n) >= 1):
             raise TableError(f"n = {n!r}", "expected a whole number from 1")
-        opened, predictor = self._open(X), self._predictor()
+        opened, predictor = self._open(X), self._predictor(delta)
         return [self._fill(opened, predictor.draw(opened.encoded, opened.missing, i)) for i in range(int(n))]
 
     def interval(self, X: Any, level: float = 0.9) -> tuple[Any, Any]:
@@ -316,10 +329,11 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
         """Return the values to impute."""
         return found.estimate("mode" if self.preset == "paper" else self.estimate)
 
-    def _predictor(self) -> Predictor:
+    def _predictor(self, delta: Mapping[Any, Any] | None = None) -> Predictor:
         check_is_fitted(self, "scaler_")
         n_draws = int((self.training or Training()).n_draws)
-        return Predictor(self.ensemble_, self.seed_, n_draws, to_support=self.preset == "paper")
+        deltas = read_deltas(delta, {one.fitted.label: one.column for one in self.ensemble_.modelled})
+        return Predictor(self.ensemble_, self.seed_, n_draws, self.preset == "paper", deltas)
 
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[Any]:
         """Return the names of the columns, as in fit."""

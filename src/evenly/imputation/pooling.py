@@ -100,7 +100,7 @@ class Pooled:
 
     def summary(self) -> str:
         """Return the same as text, rounded."""
-        columns = [[_rounded(float(one), name) for one in np.ravel(getattr(self, name))] for name in SHOWN]
+        columns = [[rounded(float(one), name) for one in np.ravel(getattr(self, name))] for name in SHOWN]
         rows = [("term", *SHOWN.values()), *zip(self.terms, *columns, strict=True)]
         tables = f"{self.n} table{'s' if self.n > 1 else ''}, {100.0 * self.level:g} % intervals"
         return "\n".join([*align(rows, 1), tables])
@@ -108,7 +108,7 @@ class Pooled:
     __repr__ = summary
 
 
-def _rounded(value: float, name: str) -> str:
+def rounded(value: float, name: str) -> str:
     """Return a number as a summary shows it; nothing where it is unknown."""
     if math.isnan(value):
         return "-"

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import product
 from operator import methodcaller
 from typing import Any, NamedTuple
@@ -13,7 +13,8 @@ import numpy.typing as npt
 
 from evenly.imputation import gaussian as gaussian_expert
 from evenly.imputation.calibration_choice import mix_neighbours
-from evenly.imputation.columns import UnmodelledColumn
+from evenly.imputation.columns import ModelledColumn, UnmodelledColumn
+from evenly.imputation.deltas import NO_DELTA, Delta
 from evenly.imputation.encoding import EncodedTable
 from evenly.imputation.ensemble import Ensemble, chunks
 from evenly.imputation.predictive import Predictive
@@ -57,6 +58,13 @@ class Predictor:
     """The number of draws of the latent variables that predictions are averaged over; 0 predicts at their mean."""
     to_support: bool = False
     """Whether numbers are clipped to the likelihood's support instead of the observed range, as the paper does."""
+    deltas: Mapping[str, Delta] = field(default_factory=dict)
+    """Shifts of imputed cells, by column."""
+
+    def _value(self, spec: ModelledColumn, found: Predictive, choice: Choice, *, whole: bool) -> Floats:
+        """Return the values to impute in a column, shifted if asked."""
+        delta = self.deltas.get(spec.name, NO_DELTA)
+        return delta.bounded(spec, choice(delta.tilted(found)), whole=whole, to_support=self.to_support)
 
     def predict(
         self,
@@ -182,7 +190,7 @@ class Predictor:
         for where, found in self.predict(table, rows, draw=draw):
             for index, column, one, whole in zip(self._modelled, table.columns, found, rounded, strict=True):
                 for values, choice in zip(filled, choices, strict=True):
-                    values[index][where] = column.spec.bounded(choice(one), whole=whole, to_support=self.to_support)
+                    values[index][where] = self._value(column.spec, one, choice, whole=whole)
         return filled
 
     def draw(self, table: EncodedTable, missing: Flags, i: int) -> list[Floats]:
@@ -210,7 +218,7 @@ class Predictor:
                 for j, (index, column, one) in enumerate(zip(self._modelled, table.columns, found, strict=True)):
                     drawn_rows = where[wanted[where, j]]
                     if len(drawn_rows):
-                        drawn = column.spec.bounded(one.sample(rng), whole=True, to_support=self.to_support)
+                        drawn = self._value(column.spec, one, methodcaller("sample", rng), whole=True)
                         filled[index][drawn_rows] = column.values[drawn_rows] = drawn
         return filled
 

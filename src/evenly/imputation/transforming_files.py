@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from evenly._support import EvenlyWarning
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from evenly.io import Parquet
 
 
-def transform_parts(imputer: Imputer, files: Parquet) -> Iterator[Any]:
+def transform_parts(imputer: Imputer, files: Parquet, delta: Mapping[Any, Any] | None = None) -> Iterator[Any]:
     """Fill the rows of Parquet files, about 65,000 at a time; warns of columns that were not in fit."""
     lazy = open_lazy(files.scan())
     assert lazy is not None
@@ -24,10 +24,10 @@ def transform_parts(imputer: Imputer, files: Parquet) -> Iterator[Any]:
     columns, extra = select(lazy, [one.label for one in scaler.columns_], by_position=scaler.container_ == "numpy")
     if extra:
         warnings.warn(left_out(extra), EvenlyWarning, stacklevel=3)
-    return _transform_batches(imputer, files.batches([column.name for column in columns]))
+    return _transform_batches(imputer, files.batches([column.name for column in columns]), delta)
 
 
-def _transform_batches(imputer: Imputer, frames: Iterator[Any]) -> Iterator[Any]:
+def _transform_batches(imputer: Imputer, frames: Iterator[Any], delta: Mapping[Any, Any] | None) -> Iterator[Any]:
     """Fill Polars frames, split so that predictions use the same chunks of rows, and rounding, as for the whole."""
     rest, size = None, imputer.ensemble_.chunk_size
     for frame in frames:
@@ -36,6 +36,6 @@ def _transform_batches(imputer: Imputer, frames: Iterator[Any]) -> Iterator[Any]
         n = len(opened.rows) // size * size
         at = int(opened.rows[n - 1]) + 1 if n else len(whole)  # without a full chunk, all rows are done
         rest = whole[at:]
-        yield imputer._transform(opened.head(at))
+        yield imputer._transform(opened.head(at), delta)
     if rest is not None and len(rest):
-        yield imputer.transform(rest)
+        yield imputer.transform(rest, delta=delta)

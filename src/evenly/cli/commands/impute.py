@@ -7,7 +7,16 @@ import typer
 
 from evenly._support import TableError
 from evenly.cli.app import app
-from evenly.cli.checks import check_cells, check_load, check_models, check_out, check_packages, check_place, check_share
+from evenly.cli.checks import (
+    check_cells,
+    check_deltas,
+    check_load,
+    check_models,
+    check_out,
+    check_packages,
+    check_place,
+    check_share,
+)
 from evenly.cli.options import (
     AsJson,
     Bounds,
@@ -26,7 +35,9 @@ from evenly.cli.options import (
     Source,
     To,
     auto,
+    by_column,
     choice,
+    read_deltas,
     read_opened,
     settings_of,
     title_of,
@@ -37,6 +48,20 @@ from evenly.cli.results import fit_imputer, show_trial, write_page
 Out = Annotated[
     str,
     typer.Option("--out", "-o", help="The complete table, of any format; - is standard output.", show_default=False),
+]
+
+
+Predictors = Annotated[
+    list[str] | None,
+    typer.Option(metavar="COLUMN=COLUMNS", help="Predict a column from some only: income=age,job.", show_default=False),
+]
+Deltas = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="COLUMN=SHIFT",
+        help="Shift imputed numbers (income=-5000), or the log-odds of an imputed class (smokes=yes:0.5).",
+        show_default=False,
+    ),
 ]
 
 
@@ -80,6 +105,8 @@ def impute(
     model: Model = "auto",
     method: Method = "auto",
     estimate: Annotated[str, typer.Option(help="Of numbers: mean, median or mode.")] = "mean",
+    predictors: Predictors = None,
+    delta: Deltas = None,
     epochs: Epochs = None,
     share: Share = 0.1,
     schema: Schema = None,
@@ -109,6 +136,8 @@ def impute(
     target = Target(out, to, save, report, samples)
     target.check(streamed=files is not None)
     settings = settings_of(schema, kind, missing, likelihood, bounds)
+    settings["predictors"] = read_predictors(predictors)
+    deltas = read_deltas(delta)
     fits = (model, method) != ("auto", "auto") or any(one is not None for one in (save, epochs, *settings.values()))
     check_load(load, "imputer", fits)
     prints = not (quiet or as_json or out == "-")
@@ -117,15 +146,35 @@ def impute(
     with printed_warnings():
         saved = None if load is None else load_imputer(load)
         opened = read_opened(table, form) if files is None else read_sample(files, seed)
-        check_cells(opened, settings if saved is None else {"schema": saved.imputer.schema_}, filled=files is None)
+        check_table(opened, settings if saved is None else {"schema": saved.imputer.schema_}, deltas, files)
         params["verbose"] = int(not (quiet or as_json))
         found = saved or fit_imputer(params, {"epochs": auto(epochs)}, opened, files=files, **asked)
-        write_results(found, opened, files, target, {"title": title_of(table), "seed": seed})
+        write_results(found, opened, files, target, deltas, {"title": title_of(table), "seed": seed})
     if as_json and out != "-":
         print_json({"out": out, "samples": target.sampled, "trial": found.trial and found.trial.to_plain()})
     elif prints:
         say_files(("Complete table", out), ("Imputer", save), ("Report", report))
         say_files(*(("Sampled table", name) for name in target.sampled))
+
+
+def read_predictors(given: list[str] | None) -> dict[str, list[str]] | None:
+    """Read `COLUMN=COLUMN,COLUMN`.
+
+    Examples
+    --------
+    >>> read_predictors(["income=age,job"])
+    {'income': ['age', 'job']}
+    """
+    expected = "COLUMN=COLUMNS, such as --predictors income=age,job"
+    named = by_column(given, "--predictors", expected).items()
+    return {column: [one for one in text.split(",") if one] for column, text in named} or None
+
+
+def check_table(opened: Any, settings: dict[str, Any], deltas: dict[str, Any], files: str | None) -> None:
+    """Refuse a table with nothing to fill or to learn from, and shifts of cells that it does not have."""
+    declared = {name: one for name, one in settings.items() if name != "predictors"}
+    check_cells(opened, declared, filled=files is None)
+    check_deltas(opened, declared, deltas)
 
 
 def find_dataset(table: str, form: str | None) -> str | None:
@@ -151,20 +200,22 @@ def load_imputer(path: str) -> Any:
     return Assessment(Imputer.load(path))
 
 
-def write_results(found: Any, opened: Any, files: str | None, target: Target, about: dict[str, Any]) -> None:
+def write_results(
+    found: Any, opened: Any, files: str | None, target: Target, deltas: dict[str, Any], about: dict[str, Any]
+) -> None:
     """Fill the table, and write whatever was asked for."""
     from evenly.io import write_table
 
     imputer, full = found.imputer, None
     if files is not None:
-        imputer.transform_file(files, target.out, form=target.form)
+        imputer.transform_file(files, target.out, form=target.form, delta=deltas)
     else:
-        full = imputer.transform(opened)
+        full = imputer.transform(opened, delta=deltas)
         write_table(full, target.out, form=target.form)
     if target.save is not None:
         with writing(target.save, "folder"):
             imputer.save(target.save)
     write_page(target.report, opened, filled=full, **vars(found), **about)
-    sampled = imputer.sample(opened, target.samples) if target.samples else ()
+    sampled = imputer.sample(opened, target.samples, delta=deltas) if target.samples else ()
     for name, one in zip(target.sampled, sampled, strict=True):
         write_table(one, name, form=target.form)
