@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import warnings
-from functools import partial
+from functools import partial, partialmethod
 from pathlib import Path
 
 import commands
@@ -17,8 +17,9 @@ import polars as pl
 import pytest
 from commands import MAIN, failed, run, run_process, small_disk, succeeded
 
-from evenly import LipschitzScaler, read_table, write_table
-from evenly.evaluation import assessment
+from evenly import EvenlyWarning, LipschitzScaler, read_table, write_table
+from evenly.cli.commands.compare import choose_candidates
+from evenly.evaluation import Forest, assessment
 
 TINY = ("--epochs", "1", "--share", "0.2")
 FORMATS = ("csv", "tsv", "parquet", "arrow", "feather", "jsonl", "csv.gz", "csv.zst", "jsonl.gz")
@@ -228,6 +229,24 @@ def test_the_same_seed_gives_the_same_bytes(evenly, table, tmp_path):
     for name in ("one.csv", "two.csv"):
         succeeded(evenly("impute", path, "-o", name, "--epochs", "1", "--share", "0", "--seed", "7"))
     assert (tmp_path / "one.csv").read_bytes() == (tmp_path / "two.csv").read_bytes()
+
+
+def test_compare_has_imputers_of_scikit_learn(evenly, table, tmp_path, monkeypatch):
+    monkeypatch.setattr(Forest, "__init__", partialmethod(Forest.__init__, n_trees=5, max_rounds=2))
+    models = ("--model", "forest", "--model", "knn", "--model", "linear", "--model", "marginal")
+    declared = ("--kind", "people=real", "--method", "std-none")
+    done = evenly("compare", table(), *models, *declared, "-o", "errors.csv", "--report", "page.html")
+    shown = succeeded(done)
+    assert all(f"{name} scikit-learn" in shown for name in ("forest", "knn", "linear"))
+    names = ["marginal std-none", "forest scikit-learn", "knn scikit-learn", "linear scikit-learn"]
+    assert read_table(tmp_path / "errors.csv").columns[3:] == names
+    assert "forest scikit-learn" in (tmp_path / "page.html").read_text()
+
+
+def test_compare_says_which_candidates_a_wide_table_leaves_out():
+    with pytest.warns(EvenlyWarning, match="forest: left out, as 101 columns .* --model forest"):
+        assert "forest" not in dict(choose_candidates([], [], 101))
+    assert "forest" in dict(choose_candidates(["forest"], [], 101))
 
 
 def test_declared_kinds_and_markers_count(evenly, table):

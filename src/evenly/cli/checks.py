@@ -28,12 +28,12 @@ def check_place(*places: Path | str | None) -> None:
                 raise TableError(f"the path {str(place)!r}", f"{str(there)!r} cannot be written to")
 
 
-def check_models(names: Iterable[str], methods: Iterable[str]) -> None:
+def check_models(names: Iterable[str], methods: Iterable[str], others: Iterable[str] = ()) -> None:
     """Refuse unknown models and methods; JAX is not imported for it."""
     from evenly.models import SPECS
     from evenly.scaling import METHODS
 
-    choice(list(names), ("auto", *SPECS), "model")
+    choice(list(names), ("auto", *SPECS, *others), "model")
     choice(list(methods), ("auto", *METHODS), "method")
 
 
