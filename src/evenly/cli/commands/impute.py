@@ -81,6 +81,12 @@ class Target(NamedTuple):
         stem, dot, rest = path.name.partition(".")
         return [str(path.with_name(f"{stem}_{i + 1}{dot}{rest}")) for i in range(self.samples)]
 
+    @property
+    def files(self) -> list[tuple[str, Any]]:
+        """What is written, and where."""
+        named = [("Complete table", self.out), ("Imputer", self.save), ("Report", self.report)]
+        return [*named, *(("Sampled table", name) for name in self.sampled)]
+
     def check(self, *, streamed: bool) -> None:
         """Refuse places that cannot be written to and, for files read piece by piece, what needs the whole table."""
         check_out(self.out, form=self.form)
@@ -153,8 +159,7 @@ def impute(
     if as_json and out != "-":
         print_json({"out": out, "samples": target.sampled, "trial": found.trial and found.trial.to_plain()})
     elif prints:
-        say_files(("Complete table", out), ("Imputer", save), ("Report", report))
-        say_files(*(("Sampled table", name) for name in target.sampled))
+        say_files(*target.files)
 
 
 def read_predictors(given: list[str] | None) -> dict[str, list[str]] | None:
