@@ -20,6 +20,8 @@ import numpy as np
 import numpy.typing as npt
 
 import evenly
+from evenly import evaluation
+from evenly.evaluation import to_classes
 from evenly.metrics import mean_or_mode
 from evenly.tables import Column, Kind
 
@@ -140,14 +142,6 @@ def simple_values(columns: list[Column], visible: Floats) -> Floats:
     return mean_or_mode(columns, visible, np.zeros(visible.shape, bool))
 
 
-def to_classes(columns: list[Column], predicted: Floats) -> Floats:
-    """Round numbers that stand for classes to the nearest code."""
-    for j, column in enumerate(columns):
-        if column.has_classes:
-            predicted[:, j] = np.clip(np.rint(predicted[:, j]), 0, len(column.classes or ()) - 1)
-    return predicted
-
-
 class Iterative(Peer):
     name = "iterative"
     note = "scikit-learn's `IterativeImputer`: linear, on class codes as if they were numbers"
@@ -174,29 +168,7 @@ class NearestNeighbours(Peer):
     revision = 2
 
     def impute(self, columns: list[Column], visible: Floats) -> Filled:
-        from sklearn.impute import KNNImputer
-
-        mean, std = np.nanmean(visible, 0), np.nanstd(visible, 0)
-        std = np.where(std > 0.0, std, 1.0)
-        blocks = [
-            one_hot(visible[:, j], len(column.classes or ()))
-            if column.kind in ("binary", "categorical")
-            else (visible[:, j : j + 1] - mean[j]) / std[j]
-            for j, column in enumerate(columns)
-        ]
-        ends = np.cumsum([block.shape[1] for block in blocks])[:-1]
-        filled = np.split(KNNImputer(n_neighbors=5).fit_transform(np.hstack(blocks)), ends, axis=1)
-        found = [
-            block.argmax(1) if block.shape[1] > 1 else block[:, 0] * std[j] + mean[j] for j, block in enumerate(filled)
-        ]
-        return Filled(to_classes(columns, np.column_stack(found).astype(float)))
-
-
-def one_hot(codes: Floats, n: int) -> Floats:
-    """Return a column for each class, at least two; a row without a class is missing in all of them."""
-    rows: Floats = (codes[:, None] == np.arange(max(n, 2))).astype(float)
-    rows[np.isnan(codes)] = np.nan
-    return rows
+        return Filled(evaluation.NearestNeighbours().impute(columns, visible))
 
 
 # --- gradient boosting --------------------------------------------------------------------------------------------
@@ -260,41 +232,8 @@ class MissForest(Peer):
         self.n_trees, self.max_rounds = n_trees, max_rounds
 
     def impute(self, columns: list[Column], visible: Floats) -> Filled:
-        missing = np.isnan(visible)
-        classes = np.array([column.has_classes for column in columns])
-        filled = np.where(missing, simple_values(columns, visible), visible)
-        order = [j for j in np.argsort(missing.sum(0), kind="stable") if missing[:, j].any()]
-        last = np.array([np.inf, np.inf])
-        for i in range(self.max_rounds):
-            before = filled.copy()
-            for j in order:
-                forest = self._forest(classes[j])
-                others = np.delete(filled, j, axis=1)
-                forest.fit(others[~missing[:, j]], filled[~missing[:, j], j])
-                filled[missing[:, j], j] = forest.predict(others[missing[:, j]])
-            changed = how_far(before, filled, classes)
-            if i + 1 < self.max_rounds and not (changed < last).any():
-                return Filled(before)
-            last = changed
-        return Filled(filled)
-
-    def _forest(self, of_classes: bool) -> Any:
-        from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
-
-        if of_classes:
-            return RandomForestClassifier(self.n_trees, n_jobs=-1, random_state=0)
-        return RandomForestRegressor(self.n_trees, n_jobs=-1, random_state=0, **self.regressor_settings)
-
-
-def how_far(before: Floats, after: Floats, classes: Flags) -> Floats:
-    """Return the squared change of a table's numbers relative to their squares, and the share of classes that changed.
-
-    A table without numbers or without classes has 0 for them, which is never less than the 0 of the round before.
-    """
-    numbers = after[:, ~classes]
-    squares = ((numbers - before[:, ~classes]) ** 2).sum() / max((numbers**2).sum(), 1e-300)
-    changed = (after != before)[:, classes]
-    return np.array([squares, changed.mean() if changed.size else 0.0])
+        forest = evaluation.Forest(n_trees=self.n_trees, max_rounds=self.max_rounds, settings=self.regressor_settings)
+        return Filled(forest.impute(columns, visible))
 
 
 class MissForestSqrt(MissForest):
@@ -310,7 +249,7 @@ class MissForestSqrt(MissForest):
     )
     color = "#e69f00"
     revision = 1  # not that of `missforest`, whose second one came first
-    regressor_settings = MappingProxyType({"max_features": "sqrt", "min_samples_split": 6})
+    regressor_settings = evaluation.Forest.settings
 
 
 # --- evenly -------------------------------------------------------------------------------------------------------

@@ -16,8 +16,11 @@ from .evaluation import try_imputer as try_imputer
 from .imputation import Callback as Callback
 from .imputation import GradientTrace as GradientTrace
 from .imputation import Imputer as Imputer
+from .imputation import Pooled as Pooled
 from .imputation import Predictive as Predictive
+from .imputation import Sensitivity as Sensitivity
 from .imputation import Training as Training
+from .imputation import delta_sensitivity as delta_sensitivity
 from .imputation import pool as pool
 from .io import read_table as read_table
 from .io import write_table as write_table

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 import evenly
+from evenly.evaluation.peers import how_far
 from evenly.metrics import baseline_errors, column_errors
 from evenly.paper.datasets import DataSet, schema, synthetic
 from evenly.tables import Column, infer_schema
@@ -99,7 +100,7 @@ def test_missforest_stops_when_neither_numbers_nor_classes_converge(monkeypatch,
         tables.append(after.copy())
         return next(moves)
 
-    monkeypatch.setattr(imputers, "how_far", moved)
+    monkeypatch.setattr("evenly.evaluation.peers.how_far", moved)
     moves = iter(np.array([[3.0, 3.0], [4.0, 2.0], [4.0, 3.0], [0.0, 0.0]]))
     full = imputers.MissForest(n_trees=1).impute(columns, visible.copy()).values
     assert len(tables) == 3
@@ -110,8 +111,8 @@ def test_missforest_stops_when_neither_numbers_nor_classes_converge(monkeypatch,
 
 def test_moves_of_numbers_are_relative_to_all_numbers():
     before, after = np.array([[1.0, 0.0], [2.0, 1.0]]), np.array([[1.0, 1.0], [3.0, 1.0]])
-    assert imputers.how_far(before, after, np.array([False, True])).tolist() == [0.1, 0.5]
-    assert imputers.how_far(before, after, np.array([False, False])).tolist() == [2 / 12, 0.0]
+    assert how_far(before, after, np.array([False, True])).tolist() == [0.1, 0.5]
+    assert how_far(before, after, np.array([False, False])).tolist() == [2 / 12, 0.0]
 
 
 def test_neighbours_vote_for_classes_instead_of_averaging_their_codes():

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import warnings
-from functools import partial
+from functools import partial, partialmethod
 from pathlib import Path
 
 import commands
@@ -17,8 +17,9 @@ import polars as pl
 import pytest
 from commands import MAIN, failed, run, run_process, small_disk, succeeded
 
-from evenly import LipschitzScaler, read_table, write_table
-from evenly.evaluation import assessment
+from evenly import EvenlyWarning, LipschitzScaler, read_table, write_table
+from evenly.cli.commands.compare import choose_candidates
+from evenly.evaluation import Forest, assessment
 
 TINY = ("--epochs", "1", "--share", "0.2")
 FORMATS = ("csv", "tsv", "parquet", "arrow", "feather", "jsonl", "csv.gz", "csv.zst", "jsonl.gz")
@@ -246,6 +247,24 @@ def test_the_same_seed_gives_the_same_bytes(evenly, table, tmp_path):
     assert (tmp_path / "one.csv").read_bytes() == (tmp_path / "two.csv").read_bytes()
 
 
+def test_compare_has_imputers_of_scikit_learn(evenly, table, tmp_path, monkeypatch):
+    monkeypatch.setattr(Forest, "__init__", partialmethod(Forest.__init__, n_trees=5, max_rounds=2))
+    models = ("--model", "forest", "--model", "knn", "--model", "linear", "--model", "marginal")
+    declared = ("--kind", "people=real", "--method", "std-none")
+    done = evenly("compare", table(), *models, *declared, "-o", "errors.csv", "--report", "page.html")
+    shown = succeeded(done)
+    assert all(f"{name} scikit-learn" in shown for name in ("forest", "knn", "linear"))
+    names = ["marginal std-none", "forest scikit-learn", "knn scikit-learn", "linear scikit-learn"]
+    assert read_table(tmp_path / "errors.csv").columns[3:] == names
+    assert "forest scikit-learn" in (tmp_path / "page.html").read_text()
+
+
+def test_compare_says_which_candidates_a_wide_table_leaves_out():
+    with pytest.warns(EvenlyWarning, match="forest: left out, as 101 columns .* --model forest"):
+        assert "forest" not in dict(choose_candidates([], [], 101))
+    assert "forest" in dict(choose_candidates(["forest"], [], 101))
+
+
 def test_declared_kinds_and_markers_count(evenly, table):
     frame = survey().with_columns(people=pl.col("people").fill_null(-999))
     path = table("csv", frame)
@@ -254,6 +273,35 @@ def test_declared_kinds_and_markers_count(evenly, table):
     plain = json.loads(succeeded(evenly("inspect", path, "--missing", "-999", "--kind", "people=real", "--json")))
     people = plain["columns"][1]
     assert (people["kind"], people["n_missing"]) == ("real", 12)
+
+
+def test_declared_likelihoods_bounds_and_markers_of_one_column_count(evenly, table, tmp_path):
+    frame = survey().with_columns(people=pl.col("people").fill_null(-1), size=pl.col("size").fill_null(-999))
+    path = table("csv", frame)
+    declared = ("--missing", "people=-1", "--missing", "-999", "--bounds", "size=4:", "--likelihood", "size=gamma")
+    done = evenly("inspect", path, *declared, "-o", "schema.json", "--json")
+    size, people = json.loads(succeeded(done))["columns"][:2]
+    assert (size["likelihood"], size["n_missing"], people["n_missing"]) == ("gamma", 9, 12)
+    written = json.loads((tmp_path / "schema.json").read_text())["columns"]
+    assert (written[0]["lower"], written[0]["missing"], written[1]["missing"]) == (4.0, ["-999"], ["-999", "-1"])
+    impute = ("impute", path, "-o", "full.csv", "--model", "marginal", "--share", "0")
+    succeeded(evenly(*impute, *declared[:-2], "--bounds", "people=0:40"))
+    full = read_table(tmp_path / "full.csv")
+    assert full["people"].min() >= 0
+    failed(evenly(*impute, *declared[:-2], "--bounds", "people=0:3"), "'people'", "the schema declares 0.0 to 3.0")
+
+
+def test_imputed_cells_are_shifted_and_predictors_chosen(evenly, table, tmp_path):
+    path = table()
+    impute = ("impute", path, "--model", "marginal", "--share", "0")
+    succeeded(evenly(*impute, "-o", "plain.csv", "--samples", "1"))
+    shifts = ("--delta", "size=-2.5", "--delta", "colour=red:60")
+    succeeded(evenly(*impute, "-o", "full.csv", "--samples", "1", *shifts, "--predictors", "size=people"))
+    gone, plain, full = (read_table(name) for name in (path, tmp_path / "plain.csv", tmp_path / "full.csv"))
+    missing = gone["size"].is_null()
+    np.testing.assert_allclose((plain["size"] - full["size"]).filter(missing), 2.5)
+    for name in ("full.csv", "full_1.csv"):
+        assert set(read_table(tmp_path / name)["colour"].filter(gone["colour"].is_null())) == {"red"}
 
 
 def test_json_is_all_that_is_printed(evenly, table):
@@ -387,6 +435,20 @@ def test_impute_keeps_the_precision_of_a_column_unless_told_otherwise(evenly, tm
         (("--kind", "nothing=real"), "nothing"),
         (("--kind", "people"), "COLUMN=KIND"),
         (("--kind", "people=huge"), "huge"),
+        (("--likelihood", "people=huge"), "huge"),
+        (("--likelihood", "gamma"), "COLUMN=NAME"),
+        (("--bounds", "people"), "COLUMN=LOW:HIGH"),
+        (("--bounds", "people=3"), "COLUMN=LOW:HIGH"),
+        (("--bounds", "people=a:b"), "COLUMN=LOW:HIGH"),
+        (("--bounds", "people=9:1"), "the lower one first"),
+        (("--bounds", "colour=0:1"), "'colour'"),
+        (("--missing", "nothing=-1"), "nothing"),
+        (("--delta", "size"), "COLUMN=NUMBER"),
+        (("--delta", "size=much"), "COLUMN=NUMBER"),
+        (("--delta", "zip=1"), "'zip'"),
+        (("--delta", "colour=green:1"), "'green'"),
+        (("--predictors", "size"), "COLUMN=COLUMNS"),
+        (("--load", "model/", "--predictors", "size=people"), "--load"),
         (("--schema", "absent.json"), "absent.json"),
         (("--schema", "other.json"), "nobody"),
         (("--model", "forest"), "forest"),

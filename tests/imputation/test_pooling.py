@@ -284,6 +284,8 @@ def test_nothing_known_of_a_small_table(error):
         ([{"mean": 1.0, "se": 2.0}], "got a dict as result 0"),
         ([(1.0, "a"), (1.0, 2.0)], "standard error 'a' in result 0"),
         ([(1.0, 2.0), (None, 2.0)], "estimate None in result 1"),
+        ([(1.0, None), (1.0, None)], "standard error None in result 0"),
+        ([([1.0, 2.0], [[1.0, 0.0], [0.0, -4.5]])] * 2, r"a standard error of -4\.5 in result 0"),
         ([(1.0, 2.0), (1j, 2.0)], "estimate 1j in result 1"),
         ([(1.0, 2.0), ([1.0, [2.0]], 2.0)], r"estimate \[1.0, \[2.0\]\] in result 1"),
         ([(1.0, 2.0), (math.nan, 2.0)], "an estimate of nan in result 1"),

@@ -589,6 +589,21 @@ def test_settings_beside_a_schema_keep_its_classes_and_their_order(settings):
     assert (found.kind, found.classes) == ("ordinal", ["low", "mid", "high", "huge"])
 
 
+def test_bounds_are_a_setting_that_is_saved_and_compared(tmp_path):
+    table = pd.DataFrame({"x": [1.5, 2.5, 7.0, 4.0]})
+    scaler = LipschitzScaler("lip-none", bounds={"x": (0, 9)}, missing=[-999, {"x": [-1]}]).fit(table)
+    scaler.save(tmp_path)
+    again = LipschitzScaler.load(tmp_path)
+    assert (again.bounds, again.missing) == ({"x": [0, 9]}, [-999, {"x": [-1]}])
+    assert (again + scaler).schema_["x"].upper == 9.0
+    with pytest.raises(TableError, match=r"bounds = .* in one scaler"):
+        again + LipschitzScaler("lip-none", missing=[-999, {"x": [-1]}]).fit(table)
+    with pytest.raises(TableError, match=r"Column 'x': got values from 1.5 to 7"):
+        LipschitzScaler(bounds={"x": (2, None)}).fit(table)
+    schema = Schema.model_validate({"columns": [{"name": "x", "kind": "positive", "upper": 5.0}]})
+    assert LipschitzScaler(schema=schema, bounds={"x": (0, 9)}).fit(table).schema_["x"].upper == 9.0
+
+
 def test_bounds_of_a_schema_hold_for_a_column_that_settings_make_a_count():
     schema = Schema.model_validate({"columns": [{"name": "x", "kind": "real", "upper": 9.0}]})
     with pytest.raises(TableError, match="Column 'x': got values from 1 to 12"):

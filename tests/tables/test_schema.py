@@ -9,8 +9,9 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from evenly import Column, Schema, TableError, infer_schema, load_heart
+from evenly import Column, Schema, TableError, infer_schema, inspect_table, load_heart
 from evenly.tables.cells import decode, encode
+from evenly.tables.declarations import make_rules
 from evenly.tables.frames import open_table
 
 RNG = np.random.default_rng(1)
@@ -297,3 +298,50 @@ def test_what_to_do_with_zeros_and_a_kind_beside_a_likelihood_are_checked():
         infer_schema(table, zeros="drop")
     with pytest.raises(TableError, match="Column 'a': got the kind 'count' and the likelihood 'normal'"):
         infer_schema(table, kinds={"a": "count"}, likelihoods={"a": "normal"})
+
+
+# --- bounds and markers among the settings ------------------------------------------------------------------------
+
+
+COUNTED = pd.DataFrame({"age": [20, -1, 30, 40, -999, 50], "weight": [60.5, -1.0, -999.0, 80.5, 70.5, 75.5]})
+
+
+def test_markers_of_all_columns_and_of_one_go_together():
+    found = infer_schema(COUNTED, missing=[-999, {"age": [-1]}])
+    assert found["age"].missing == [-999, -1]
+    assert found["weight"].missing == [-999]
+    with pytest.raises(TableError, match="Column 'nobody': got missing for it"):
+        infer_schema(COUNTED, missing=[-999, {"nobody": [-1]}])
+    with pytest.raises(TableError, match="missing = -1, but expected a list of markers"):
+        infer_schema(COUNTED, missing=[-999, {"age": -1}])
+
+
+def test_bounds_and_markers_of_the_settings_add_to_a_schema():
+    schema = Schema(columns=[Column(name="age", kind="count", lower=10.0, missing=[-1])])
+    rules = make_rules(open_table(COUNTED), schema=schema, bounds={"age": (0, 120)}, missing=[-999])
+    column, _ = rules[0].infer(open_table(COUNTED).columns[0], lambda: None)
+    assert (column.lower, column.upper, column.missing) == (0.0, 120.0, [-1, -999])
+    found = inspect_table(COUNTED, schema, bounds={"age": (0, 120)}, missing=[-999])
+    assert (found.schema["age"].upper, found["age"].n_missing) == (120.0, 2)
+
+
+@pytest.mark.parametrize(
+    ("bounds", "says"),
+    [
+        ({"sex": (0, 1)}, "Column 'sex': got bounds for a column of the kind 'binary'"),
+        ({"height": (2, 1)}, "expected the lower one first"),
+        ({"height": 2}, "bounds = 2, but expected \\(lower, upper\\)"),
+        ({"height": ("0", "1")}, "expected \\(lower, upper\\)"),
+        ({"height": (float("nan"), 1)}, "expected \\(lower, upper\\)"),
+        ({"nobody": (0, 1)}, "Column 'nobody'"),
+    ],
+)
+def test_bounds_that_mean_nothing_are_refused(bounds, says):
+    table = pd.DataFrame({"height": [1.5, 1.7, 1.8], "sex": ["f", "m", "f"]})
+    with pytest.raises(TableError, match=says):
+        infer_schema(table, bounds=bounds)
+
+
+def test_an_open_end_of_the_bounds_stays_open():
+    found = infer_schema(pd.DataFrame({"height": [1.5, 1.7, 1.8]}), bounds={"height": (None, np.inf)})["height"]
+    assert (found.lower, found.upper) == (None, None)

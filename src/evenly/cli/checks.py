@@ -28,12 +28,12 @@ def check_place(*places: Path | str | None) -> None:
                 raise TableError(f"the path {str(place)!r}", f"{str(there)!r} cannot be written to")
 
 
-def check_models(names: Iterable[str], methods: Iterable[str]) -> None:
+def check_models(names: Iterable[str], methods: Iterable[str], others: Iterable[str] = ()) -> None:
     """Refuse unknown models and methods; JAX is not imported for it."""
     from evenly.models import SPECS
     from evenly.scaling import METHODS
 
-    choice(list(names), ("auto", *SPECS), "model")
+    choice(list(names), ("auto", *SPECS, *others), "model")
     choice(list(methods), ("auto", *METHODS), "method")
 
 
@@ -55,6 +55,16 @@ def check_load(load: str | None, what: str, fits: bool) -> None:
     """Refuse --load together with options of fitting."""
     if load is not None and fits:
         raise TableError("--load and an option of fitting", "expected one of them", f"a saved {what} is fitted already")
+
+
+def check_deltas(opened: Any, settings: dict[str, Any], deltas: dict[str, Any]) -> None:
+    """Refuse shifts of columns or classes that the table does not have."""
+    if deltas:
+        from evenly.imputation import read_deltas
+        from evenly.tables import inspect_table
+
+        columns = inspect_table(opened, **settings).schema.columns
+        read_deltas(deltas, {one.name: one for one in columns if one.kind != "ignore"})
 
 
 def check_cells(opened: Any, settings: dict[str, Any]) -> bool:

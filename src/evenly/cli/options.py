@@ -30,10 +30,31 @@ Kind = Annotated[
         show_default=False,
     ),
 ]
+Likelihoods = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--likelihood",
+        metavar="COLUMN=NAME",
+        help="Declare a likelihood, such as income=log-normal or visits=negative-binomial.",
+        show_default=False,
+    ),
+]
+Bounds = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--bounds",
+        metavar="COLUMN=LOW:HIGH",
+        help="Declare the numbers that a column may hold, such as age=0:120; an end may be left open, as in age=0:.",
+        show_default=False,
+    ),
+]
 Missing = Annotated[
     list[str] | None,
     typer.Option(
-        "--missing", metavar="VALUE", help="A value that means a missing cell, such as -999.", show_default=False
+        "--missing",
+        metavar="[COLUMN=]VALUE",
+        help="A value that means a missing cell, such as -999, or age=-1 for one column.",
+        show_default=False,
     ),
 ]
 Form = Annotated[
@@ -80,20 +101,107 @@ Report = Annotated[
 Share = Annotated[float, typer.Option("--share", help="The share of known cells to hide and score.")]
 
 
-def settings_of(schema: Path | None, kind: Sequence[str] | None, missing: Sequence[str] | None) -> dict[str, Any]:
+def settings_of(
+    schema: Path | None,
+    kind: Sequence[str] | None,
+    missing: Sequence[str] | None,
+    likelihood: Sequence[str] | None = None,
+    bounds: Sequence[str] | None = None,
+) -> dict[str, Any]:
     """Return what is declared about columns, as `LipschitzScaler` and `Imputer` take it."""
-    kinds = {}
-    for one in kind or ():
-        column, equals, name = one.rpartition("=")
-        if not equals:
-            raise TableError(f"--kind {one!r}", "expected COLUMN=KIND, such as --kind age=count")
-        kinds[column] = name
     known = None
     if schema is not None:
         from evenly.tables import Schema as Saved
 
         known = Saved.load(schema)
-    return {"schema": known, "kinds": kinds or None, "missing": list(missing) if missing else None}
+    return {
+        "schema": known,
+        "kinds": by_column(kind, "--kind", "COLUMN=KIND, such as --kind age=count") or None,
+        "likelihoods": by_column(likelihood, "--likelihood", "COLUMN=NAME, such as --likelihood age=gamma") or None,
+        "bounds": {
+            column: read_bounds(given, f"--bounds {column}={given}")
+            for column, given in by_column(bounds, "--bounds", EXPECTED_BOUNDS).items()
+        }
+        or None,
+        "missing": read_markers(missing or ()) or None,
+    }
+
+
+EXPECTED_BOUNDS = "COLUMN=LOW:HIGH, such as --bounds age=0:120"
+
+
+def by_column(given: Sequence[str] | None, option: str, expected: str) -> dict[str, str]:
+    """Read `COLUMN=VALUE`; the last `=` separates, since a column's name may contain others.
+
+    Examples
+    --------
+    >>> by_column(["age=count", "a=b=real"], "--kind", "COLUMN=KIND")
+    {'age': 'count', 'a=b': 'real'}
+    """
+    found = {}
+    for one in given or ():
+        column, equals, value = one.rpartition("=")
+        if not (equals and column):
+            raise TableError(f"{option} {one!r}", f"expected {expected}")
+        found[column] = value
+    return found
+
+
+def read_bounds(text: str, option: str) -> tuple[float | None, float | None]:
+    """Read `0:120`, `0:` or `:120`.
+
+    Examples
+    --------
+    >>> read_bounds("0:", "--bounds age=0:")
+    (0.0, None)
+    """
+    try:
+        low, high = (float(end) if end.strip() else None for end in text.split(":"))
+    except ValueError:
+        raise TableError(option, f"expected {EXPECTED_BOUNDS}") from None
+    return low, high
+
+
+def read_deltas(given: Sequence[str] | None) -> dict[str, Any]:
+    """Read shifts of imputed cells: `COLUMN=NUMBER`, or `COLUMN=CLASS:NUMBER` of a class's log-odds.
+
+    Examples
+    --------
+    >>> read_deltas(["income=-5000", "smokes=yes:0.5"])
+    {'income': -5000.0, 'smokes': {'yes': 0.5}}
+    """
+    found: dict[str, Any] = {}
+    for one in given or ():
+        expected = "COLUMN=NUMBER or COLUMN=CLASS:NUMBER, such as --delta income=-5000"
+        ((column, text),) = by_column([one], "--delta", expected).items()
+        name, colon, amount = text.rpartition(":")
+        try:
+            shift = float(amount)
+        except ValueError:
+            raise TableError(f"--delta {one}", f"expected {expected}") from None
+        if colon:
+            earlier = found.get(column)
+            found[column] = {**(earlier if isinstance(earlier, dict) else {}), name: shift}
+        else:
+            found[column] = shift
+    return found
+
+
+def read_markers(given: Sequence[str]) -> list[Any]:
+    """Read markers of missing cells: `VALUE` for all columns, `COLUMN=VALUE` for one, `=VALUE` if it contains `=`.
+
+    Examples
+    --------
+    >>> read_markers(["-999", "age=-1", "age=-2", "=n=a"])
+    ['-999', 'n=a', {'age': ['-1', '-2']}]
+    """
+    common: list[Any] = [one.removeprefix("=") for one in given if one.startswith("=") or "=" not in one]
+    own: dict[str, list[str]] = {}
+    for one in given:
+        column, _, value = one.rpartition("=")
+        if "=" in one and not one.startswith("="):
+            own.setdefault(column, []).append(value)
+    return [*common, own] if own else common
 
 
 def auto(value: int | None) -> Any:

@@ -12,6 +12,7 @@ from evenly.evaluation.diagnosis import diagnose
 from evenly.evaluation.diagnosis_results import Diagnosis
 from evenly.evaluation.trials import Trial, try_imputer
 from evenly.imputation import Imputer
+from evenly.tables import DECLARED
 
 
 @dataclass(frozen=True)
@@ -64,6 +65,6 @@ def fit_and_assess(
     if trial is not None and on_trial is not None:
         on_trial(trial)
     if balance:
-        declared = {name: getattr(imputer, name) for name in ("kinds", "likelihoods", "schema", "missing")}
+        declared = {name: getattr(imputer, name) for name in DECLARED}
         diagnosis = diagnose(table, random_state=seed, verbose=imputer.verbose, **declared)
     return Assessment(imputer.fit(table if files is None else files), trial, diagnosis)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -19,10 +19,10 @@ from evenly.scaling import choose_pivot, prepare, take_moments
 from evenly.tables import (
     Column,
     Floats,
+    Markers,
     Rule,
     Schema,
     TableColumn,
-    Value,
     encode,
     infer_column,
     make_rules,
@@ -69,7 +69,7 @@ def choose_likelihoods(
     *,
     kinds: Mapping[Any, str] | None = None,
     schema: Schema | str | Path | None = None,
-    missing: Mapping[Any, Sequence[Value]] | Sequence[Value] | None = None,
+    missing: Markers | None = None,
     random_state: Any = 0,
 ) -> LikelihoodChoice:
     """Choose the likelihood of each column of numbers among those that go with its kind.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from evenly.evaluation.peers import METHOD, PEER_IMPUTERS
 from evenly.evaluation.trials import Trial
 
 CANDIDATES = (
@@ -15,12 +16,20 @@ CANDIDATES = (
     ("factorization", "lip-gamma"),
     ("mixture", "lip-gamma"),
     ("marginal", "lip-none"),
+    *((name, METHOD) for name in PEER_IMPUTERS),
 )
-"""Models and methods that are compared unless others are named."""
+"""Models and methods, and imputers of scikit-learn, that are compared unless others are named."""
 
 
-def candidates(models: Sequence[str] = (), methods: Sequence[str] = ()) -> list[tuple[str, str]]:
-    """Return the pairs of model and method to compare; by default the usual ones.
+def too_wide_for(n_columns: int) -> list[str]:
+    """Return the imputers of scikit-learn that are compared only if asked for, since a table has so many columns."""
+    return [name for name, peer in PEER_IMPUTERS.items() if n_columns > peer.most_columns]
+
+
+def candidates(models: Sequence[str] = (), methods: Sequence[str] = (), n_columns: int = 0) -> list[tuple[str, str]]:
+    """Return the pairs of model and method to compare; by default the usual ones for a table of so many columns.
+
+    Imputers of scikit-learn have no method of ours: with methods, they are compared only if they are named.
 
     Examples
     --------
@@ -28,9 +37,16 @@ def candidates(models: Sequence[str] = (), methods: Sequence[str] = ()) -> list[
     [('vae', 'lip-gamma'), ('vae', 'std-none')]
     >>> candidates(["vae"], ["std-gamma"]), candidates(["auto"])
     ([('vae', 'std-gamma')], [('auto', 'auto')])
+    >>> candidates(["forest"], ["std-gamma"]), [model for model, _ in candidates(n_columns=200)][-2:]
+    ([('forest', 'scikit-learn')], ['knn', 'linear'])
     """
     if methods:
-        return [(model, method) for model in models or dict(CANDIDATES) for method in methods]
+        scaled = [one for one in models or dict(CANDIDATES) if one not in PEER_IMPUTERS]
+        return [(model, method) for model in scaled for method in methods] + [
+            (one, METHOD) for one in models if one in PEER_IMPUTERS
+        ]
+    if not models:
+        return [pair for pair in CANDIDATES if pair[0] not in too_wide_for(n_columns)]
     usual = [pair for pair in CANDIDATES if not models or pair[0] in models]
     return usual + [(model, "auto") for model in models if model not in dict(CANDIDATES)]
 

@@ -15,7 +15,7 @@ from evenly.evaluation.diagnosis_results import Diagnosis, ShortTraining, give_v
 from evenly.evaluation.short_training import TrainingRequest, hide_cells, train_shortly
 from evenly.likelihoods import Likelihood
 from evenly.scaling import LipschitzScaler
-from evenly.tables import Schema, Value, open_table
+from evenly.tables import Bounds, Markers, Schema, open_table
 
 
 def diagnose(
@@ -28,8 +28,9 @@ def diagnose(
     share: float = 0.1,
     kinds: Mapping[Any, str] | None = None,
     likelihoods: Mapping[Any, str | Likelihood] | None = None,
+    bounds: Mapping[Any, Bounds] | None = None,
     schema: Schema | str | Path | None = None,
-    missing: Mapping[Any, Sequence[Value]] | Sequence[Value] | None = None,
+    missing: Markers | None = None,
     learning_rate: float | Literal["auto"] = "auto",
     random_state: Any = None,
     verbose: int = 0,
@@ -53,7 +54,7 @@ def diagnose(
         epochs or more.
     share : float
         The share of each column's observed cells that are hidden from the trainings and scored.
-    kinds, likelihoods, schema, missing
+    kinds, likelihoods, bounds, schema, missing
         As in `LipschitzScaler`.
     learning_rate : float or "auto"
         Used in the trainings and for the target under `lip`; "auto" is the model's, or 0.001 if nothing is trained.
@@ -73,7 +74,7 @@ def diagnose(
     >>> {one.column: round(one.smoothness["lip"]) for one in found.columns}
     {'x0': 500, 'x1': 500}
     """
-    declared = {"kinds": kinds, "likelihoods": likelihoods, "schema": schema, "missing": missing}
+    declared = {"kinds": kinds, "likelihoods": likelihoods, "bounds": bounds, "schema": schema, "missing": missing}
     chosen = tuple(dict.fromkeys([methods] if isinstance(methods, str) else methods))
     request = TrainingRequest(chosen, model, epochs, learning_rate, share, random_state, verbose)
     return _diagnose(table, declared, request, train=train)

@@ -6,7 +6,7 @@ import time
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -14,9 +14,11 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from evenly._support import EvenlyWarning, InterruptedWarning, TableError
+from evenly.evaluation.peers import METHOD, PeerImputer, as_peer, impute_visible
 from evenly.imputation import Imputer
 from evenly.metrics import baseline_errors, column_errors, hold_out
 from evenly.tables import (
+    DECLARED,
     Column,
     Floats,
     Schema,
@@ -55,7 +57,7 @@ class ColumnTrial:
     baseline: float
     """The error of the mean or the most frequent class, on the same cells."""
     covered: float | None
-    """The share of numbers inside their 90 % intervals; None for classes."""
+    """The share of numbers inside their 90 % intervals; None for classes, and for imputers without intervals."""
     examples: tuple[tuple[Any, Any], ...]
     """Some hidden cells: true and imputed values."""
 
@@ -126,24 +128,37 @@ def try_imputer(imputer: Imputer, table: Any, *, share: float = 0.1, random_stat
 
 
 def compare_imputers(
-    imputers: Sequence[Imputer], table: Any, *, share: float = 0.1, random_state: Any = 0
+    imputers: Sequence[Any], table: Any, *, share: float = 0.1, random_state: Any = 0, like: Imputer | None = None
 ) -> Iterator[Trial]:
     """Try several imputers on the same hidden cells, one after the other; see `try_imputer`.
 
-    All imputers use the schema of the first one.
+    Parameters
+    ----------
+    imputers : sequence of Imputer, str or estimator
+        Imputers; `"forest"`, `"knn"` and `"linear"`, which are built on scikit-learn; or any imputer of scikit-learn,
+        which gets numbers standardized and classes one-hot. None of these has intervals. On tables of more than
+        100,000 cells, those with names learn from a sample of the rows, with a warning.
+    table, share, random_state
+        As in `try_imputer`.
+    like : Imputer, optional
+        Whose declarations of columns count; by default those of the first `Imputer`.
 
     Examples
     --------
     >>> table = np.random.default_rng(0).normal(size=(60, 2))
-    >>> some = [Imputer("marginal"), Imputer("marginal", estimate="median")]
+    >>> some = [Imputer("marginal"), "knn", Imputer("marginal", estimate="median")]
     >>> [trial.model for trial in compare_imputers(some, table)]
-    ['marginal', 'marginal']
+    ['marginal', 'knn', 'marginal']
     """
     if not 0.0 < share < 1.0:
         raise TableError(f"share = {share!r}", "expected a number between 0 and 1")
     opened = open_table(table, estimator="Imputer", keep=True)
-    columns, truth = encode_for(imputers[0], opened)
-    rng = np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
+    found = [one for one in imputers if isinstance(one, Imputer)]
+    first = like or (found[0] if found else Imputer("marginal"))
+    seed = int(check_random_state(random_state).randint(2**31 - 1))
+    candidates = [one if isinstance(one, Imputer) else as_peer(one, seed) for one in imputers]
+    columns, truth = encode_for(first, opened)
+    rng = np.random.default_rng(seed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # of columns without a known cell
         varied = np.nanmin(truth, axis=0) < np.nanmax(truth, axis=0)
@@ -152,32 +167,61 @@ def compare_imputers(
         raise TableError(
             f"{opened.n_rows} rows without a column of ten known cells that differ", "expected some to hide and score"
         )
-    numbers = number_table(opened.labels, opened.names, np.where(hidden, np.nan, truth))
-    preset = imputers[0].preset
-    for imputer in imputers:
-        if imputer.preset != preset:  # the paper treats zeros differently
-            preset, columns = imputer.preset, encode_for(imputer, opened)[0]
-        schema = Schema(columns=[coded(column) for column in columns])
+    shown = _Shown(opened, np.where(hidden, np.nan, truth), columns, first.preset)
+    for candidate in candidates:
         begun = time.perf_counter()
-        own = clone(imputer).set_params(schema=schema, kinds=None, missing=None)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", EvenlyWarning)  # repeated when the whole table is fitted
-            warnings.simplefilter("default", InterruptedWarning)
-            own.fit(numbers)
-            predicted = _rounded(own.predict_cells(numbers), opened)
-            ends = own.interval_cells(numbers, LEVEL)
+        attempt = shown.by_peer(candidate) if isinstance(candidate, PeerImputer) else shown.by_imputer(candidate)
         yield Trial(
-            tuple(_score(columns, truth, predicted, hidden, ends, opened)),
+            tuple(_score(attempt, truth, hidden, opened)),
             share,
-            own.model_name,
-            own.scaler_.method,
+            attempt.model,
+            attempt.method,
             time.perf_counter() - begun,
         )
 
 
+class _Attempt(NamedTuple):
+    """What an imputer made of the hidden cells."""
+
+    columns: list[Column]
+    predicted: Floats
+    ends: tuple[Floats, Floats] | None
+    """Of 90 % intervals, if it has any."""
+    model: str
+    method: str
+
+
+@dataclass(frozen=True)
+class _Shown:
+    """A table with some cells hidden."""
+
+    opened: Table
+    visible: Floats
+    columns: list[Column]
+    preset: str | None
+    """Of the imputer whose columns these are: the paper treats zeros differently."""
+
+    def by_peer(self, peer: PeerImputer) -> _Attempt:
+        predicted = impute_visible(peer, self.columns, self.visible.copy())
+        return _Attempt(self.columns, _rounded(predicted, self.opened), None, peer.name, METHOD)
+
+    def by_imputer(self, imputer: Imputer) -> _Attempt:
+        columns = self.columns if imputer.preset == self.preset else encode_for(imputer, self.opened)[0]
+        numbers = number_table(self.opened.labels, self.opened.names, self.visible)
+        schema = Schema(columns=[coded(column) for column in columns])
+        own = clone(imputer).set_params(schema=schema, kinds=None, bounds=None, missing=None)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", EvenlyWarning)  # repeated when the whole table is fitted
+            warnings.simplefilter("default", InterruptedWarning)
+            own.fit(numbers)
+            predicted = _rounded(own.predict_cells(numbers), self.opened)
+            ends = own.interval_cells(numbers, LEVEL)
+        return _Attempt(columns, predicted, ends, own.model_name, own.scaler_.method)
+
+
 def encode_for(imputer: Imputer, opened: Table) -> tuple[list[Column], Floats]:
     """Return the columns that an imputer infers for a table, and the values or codes, rows x columns."""
-    settings = {name: getattr(imputer, name) for name in ("kinds", "likelihoods", "schema", "missing")}
+    settings = {name: getattr(imputer, name) for name in DECLARED}
     rules = make_rules(opened, zeros="clip" if imputer.preset == "paper" else "shift", **settings)
     return encode_columns(opened, rules)
 
@@ -188,21 +232,17 @@ def _rounded(predicted: Floats, opened: Table) -> Floats:
     return np.where(whole, np.rint(predicted), predicted)
 
 
-def _score(
-    columns: Sequence[Column],
-    truth: Floats,
-    predicted: Floats,
-    hidden: Flags,
-    ends: Sequence[Floats],
-    opened: Table,
-) -> Iterator[ColumnTrial]:
+def _score(attempt: _Attempt, truth: Floats, hidden: Flags, opened: Table) -> Iterator[ColumnTrial]:
+    columns, predicted, ends = attempt[:3]
     errors, baseline = column_errors(columns, truth, predicted, hidden), baseline_errors(columns, truth, hidden)
     for j, column in enumerate(columns):
         own = hidden[:, j]
         if not own.any():
             continue
         true, guess = truth[own, j], predicted[own, j]
-        inside = (ends[0][own, j] <= true) & (true <= ends[1][own, j])
+        covered = None
+        if ends is not None and not column.has_classes:
+            covered = float(((ends[0][own, j] <= true) & (true <= ends[1][own, j])).mean())
         low, high = _interval(float(errors[j]), true, guess, classes=column.has_classes)
         whole = opened.columns[j].storage == "integer" and not column.has_classes
         cells = [
@@ -218,7 +258,7 @@ def _score(
             low,
             high,
             float(baseline[j]),
-            None if column.has_classes else float(inside.mean()),
+            covered,
             tuple(zip(*cells, strict=True)),
         )
 

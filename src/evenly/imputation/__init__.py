@@ -5,9 +5,22 @@ Encoding, predictive distributions, the Gaussian and the neighbour expert, calib
 """
 
 from evenly.imputation.callbacks import Callback, GradientTrace
+from evenly.imputation.deltas import read_deltas
 from evenly.imputation.imputer import Imputer
-from evenly.imputation.pooling import pool
+from evenly.imputation.pooling import Pooled, pool
 from evenly.imputation.predictive import Predictive
+from evenly.imputation.sensitivity import Sensitivity, delta_sensitivity
 from evenly.imputation.training import Training
 
-__all__ = ["Callback", "GradientTrace", "Imputer", "Predictive", "Training", "pool"]
+__all__ = [
+    "Callback",
+    "GradientTrace",
+    "Imputer",
+    "Pooled",
+    "Predictive",
+    "Sensitivity",
+    "Training",
+    "delta_sensitivity",
+    "pool",
+    "read_deltas",
+]

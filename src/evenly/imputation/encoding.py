@@ -67,6 +67,14 @@ class EncodedTable:
         """Return a selection of the rows."""
         return replace(self, columns=tuple(one._replace(values=one.values[which]) for one in self.columns))
 
+    def showing(self, shown: npt.NDArray[np.bool_] | None) -> EncodedTable:
+        """Return the table with the cells of other columns hidden; None shows all."""
+        if shown is None:
+            return self
+        hidden = np.full(self.n_rows, np.nan)
+        pairs = zip(self.columns, shown, strict=True)
+        return replace(self, columns=tuple(one if seen else one._replace(values=hidden) for one, seen in pairs))
+
     def calibrated(self, calibrations: Sequence[Calibration]) -> EncodedTable:
         """Return the same table with other calibrations."""
         pairs = zip(self.columns, calibrations, strict=True)

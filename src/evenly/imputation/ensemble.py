@@ -17,6 +17,7 @@ from evenly.imputation.columns import ColumnSpec, ModelledColumn, spec_from_plai
 from evenly.imputation.encoding import EncodedColumn, EncodedTable, lay_out
 from evenly.imputation.gaussian import Gaussian
 from evenly.imputation.neighbours import NeighbourIndex, index_rows
+from evenly.imputation.predictors import Pass, plan_passes
 from evenly.models import MODELS, Expected, Layout, Model, check_arrays, flatten, unflatten
 from evenly.scaling import FittedColumn
 from evenly.tables import Content, Floats, check, check_fields
@@ -57,11 +58,18 @@ class Ensemble:
     neighbours: NeighbourIndex | None = None
     """The rows to search for near-duplicates, if any column uses them."""
     curves: LearningCurves = field(default_factory=lambda: LearningCurves(np.zeros(0), {}, {}))
+    predictors: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """The predictors of the columns that have some of their own."""
 
     @cached_property
     def modelled(self) -> tuple[ModelledColumn, ...]:
         """The columns that are modelled."""
         return tuple(one for one in self.specs if isinstance(one, ModelledColumn))
+
+    @cached_property
+    def passes(self) -> tuple[Pass, ...]:
+        """The passes in which columns are predicted: one for each set of predictors."""
+        return plan_passes(self.predictors, [one.name for one in self.modelled])
 
     @cached_property
     def layout(self) -> Layout:
@@ -108,6 +116,7 @@ class Ensemble:
             "columns": [one.to_plain() for one in self.specs],
             "calibrations": {name: asdict(one) for name, one in self.calibrations.items()},
             "baseline": dict(curves.baseline),
+            "predictors": {name: list(own) for name, own in self.predictors.items()},
         }
         return content, tensors
 
@@ -125,6 +134,8 @@ class Ensemble:
         names = [one.name for one in modelled]
         if list(saved.baseline) != names or not saved.calibrations.keys() <= set(names):
             raise ValueError("baselines or calibrations of other columns than the modelled ones")
+        if not set(names).issuperset(saved.predictors, *saved.predictors.values()):
+            raise ValueError("predictors that are not among the modelled columns")
         model = _model_of(saved.model)
         by_network = _by_network(saved.n_networks if modelled else 0, tensors)
         if modelled and (arrays := model.expected_arrays(layout_of(model, modelled, saved.n_rows))) is not None:
@@ -143,6 +154,7 @@ class Ensemble:
             LearningCurves(
                 tensors["elbo"], dict(zip(names, tensors["log_likelihood"], strict=True)), dict(saved.baseline)
             ),
+            saved.predictors,
         )
 
 
@@ -156,6 +168,7 @@ class SavedEnsemble(Content):
     columns: list[dict[str, Any]]
     calibrations: dict[str, dict[str, Any]]
     baseline: dict[str, float]
+    predictors: dict[str, list[str]]
 
 
 def _model_of(plain: dict[str, Any]) -> Model:

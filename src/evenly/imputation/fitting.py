@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import partial
+from itertools import product
 from typing import Any, NamedTuple
 
 import joblib
@@ -29,8 +30,9 @@ from evenly.imputation.columns import ColumnSpec, UnmodelledColumn, describe
 from evenly.imputation.encoding import EncodedTable
 from evenly.imputation.ensemble import Ensemble, LearningCurves, chunk_size, chunks
 from evenly.imputation.gaussian import fit_validated
-from evenly.imputation.neighbours import index_rows
+from evenly.imputation.neighbours import Neighbours, index_rows
 from evenly.imputation.predictive import Predictive
+from evenly.imputation.predictors import Pass
 from evenly.imputation.settings import FitSettings
 from evenly.imputation.streaming import BatchStream, Source
 from evenly.likelihoods import UNIT_NORMAL
@@ -49,11 +51,12 @@ MOST_COMPARED = 4_096
 def fit_ensemble(source: Source, scaler: LipschitzScaler, settings: FitSettings) -> Ensemble:
     """Describe the columns, train the networks and calibrate them."""
     columns = scaler.columns_
+    predictors = settings.read_predictors(columns)
     places, values = source.sample(columns, np.random.default_rng(settings.seed))
     specs = _describe(columns, values, settings)
     n_modelled = sum(one.modelled for one in specs)
     model = settings.spec.load().of_size(source.n_rows, n_modelled, settings.training.model_sizes)
-    ensemble = Ensemble(model, specs, source.n_rows)
+    ensemble = Ensemble(model, specs, source.n_rows, predictors=predictors)
     if not n_modelled:
         return ensemble
     table = ensemble.encode(values)
@@ -262,17 +265,14 @@ def _calibrate(
     held = [one.held for one in trained if one.held is not None] if ensemble.model.spec.calibrated else []
     if not held:
         return ensemble
-    predicted = [
-        _predict_held(ensemble.model, table.layout, data, own, one.shared)
-        for own, one in zip(held, trained, strict=False)
-    ]
-    gaussian, by_expert = fit_validated(table, held, rng)
+    predicted = [_predict_held(ensemble, data, own, one.shared) for own, one in zip(held, trained, strict=False)]
+    gaussian, by_expert = fit_validated(table, held, rng, ensemble.passes)
     cells = [_validation_cells(table, j, predicted, [one[j] for one in by_expert]) for j in range(len(table.columns))]
     weights = choose_stacking_weights(cells)
     chosen = [calibrate(one, Calibration(stacking_weight=w)) for one, w in zip(cells, weights, strict=True)]
     first = [_validation_cells(table, j, predicted[:1], [by_expert[0][j]]) for j in range(len(table.columns))]
     rows = [predicted[0][own][0].rows for own in table.features]
-    chosen = _weigh_neighbours(table.calibrated(chosen), held[0], first, rows, rng)
+    chosen = _weigh_neighbours(table.calibrated(chosen), held[0], first, rows, rng, ensemble.passes)
     index = None
     if any(one.neighbours for one in chosen):
         index = index_rows(table.values, table.classes, rng)
@@ -284,15 +284,18 @@ def _calibrate(
     )
 
 
-def _predict_held(model: Model, layout: Layout, data: Data, held: Flags, shared: Any) -> list[_Predicted]:
-    """Predict the validation cells of a network, feature by feature."""
+def _predict_held(ensemble: Ensemble, data: Data, held: Flags, shared: Any) -> list[_Predicted]:
+    """Predict the validation cells of a network, feature by feature, each from the predictors of its column."""
+    layout = ensemble.layout
     found: list[list[_Predicted]] = [[] for _ in layout.columns]
-    for where, padded in chunks(np.flatnonzero(held.any(1)), chunk_size(len(held))):
+    groups = product(chunks(np.flatnonzero(held.any(1)), chunk_size(len(held))), ensemble.passes)
+    for (where, padded), one in groups:
         some = data.rows(padded)
-        some = some._replace(mask=without(some.mask, held[padded]))
-        for f, natural in enumerate(model.predict_natural(layout, shared, some)):
-            own = held[where, layout.columns[f]]
-            found[f].append(_Predicted(where[own], np.asarray(natural[: len(where)][own], np.float64)))
+        some = some._replace(mask=without(some.mask, held[padded] | one.hides))
+        for f, natural in enumerate(ensemble.model.predict_natural(layout, shared, some)):
+            if layout.columns[f] in one.targets:
+                own = held[where, layout.columns[f]]
+                found[f].append(_Predicted(where[own], np.asarray(natural[: len(where)][own], np.float64)))
     return [_together(of_feature) for of_feature in found]
 
 
@@ -319,6 +322,7 @@ def _weigh_neighbours(
     cells: Sequence[ValidationCells],
     rows_of_cells: Sequence[Rows],
     rng: np.random.Generator,
+    passes: Sequence[Pass],
 ) -> list[Calibration]:
     """Choose the weight of near-duplicates for each column, on the first network's validation cells."""
     calibrations = [one.calibration for one in table.columns]
@@ -328,7 +332,10 @@ def _weigh_neighbours(
     if not len(rows):
         return calibrations
     shown = [np.where(held[:, j], np.nan, own) for j, own in enumerate(table.values)]
-    neighbours = index_rows(shown, table.classes, rng).find([own[rows] for own in shown])
+    index = index_rows(shown, table.classes, rng)
+    near_of: dict[int, Neighbours] = {}
+    for each in passes:
+        near_of |= dict.fromkeys(each.targets, index.find(each.show([own[rows] for own in shown])))
     for j, (one, own) in enumerate(zip(cells, rows_of_cells, strict=True)):
         compared = np.isin(own, rows)
         some = one._replace(
@@ -336,6 +343,6 @@ def _weigh_neighbours(
             naturals=[natural[compared] for natural in one.naturals],
             expert=None if one.expert is None else one.expert.take(compared),
         )
-        near = neighbours.take(held[rows, j])
+        near = near_of[j].take(held[rows, j])
         calibrations[j] = choose_neighbour_weight(some, calibrations[j], near, j)
     return calibrations

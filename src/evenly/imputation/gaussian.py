@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from evenly.imputation.encoding import EncodedTable
 from evenly.imputation.predictive import Predictive
+from evenly.imputation.predictors import Pass, plan_passes
 from evenly.tables import Floats
 
 Flags = npt.NDArray[np.bool_]
@@ -169,15 +170,20 @@ class Validated(NamedTuple):
     """By set of hidden cells and by column, for the column's hidden cells."""
 
 
-def fit_validated(table: EncodedTable, hidden: Sequence[Flags], rng: np.random.Generator) -> Validated:
+def fit_validated(
+    table: EncodedTable, hidden: Sequence[Flags], rng: np.random.Generator, passes: Sequence[Pass] | None = None
+) -> Validated:
     """Fit a joint normal to a table, and predict hidden cells by normals that were fitted without them.
 
     Parameters
     ----------
     hidden : sequence of arrays
         Sets of cells: rows x columns, True where hidden.
+    passes : sequence of Pass, optional
+        The columns that predict each column; by default, all others.
     """
     owners = feature_owners(table)
+    passes = passes or plan_passes({}, table.layout.names)
     if len(owners) > MOST_FEATURES or not any(one.any() for one in hidden):
         return Validated(None, [[None] * len(table.columns) for _ in hidden])
     n_rows = len(hidden[0])
@@ -193,8 +199,14 @@ def fit_validated(table: EncodedTable, hidden: Sequence[Flags], rng: np.random.G
     predictions = []
     for cells, own, gaussian in zip(hidden, by_feature, without, strict=True):
         rows = np.flatnonzero(cells.any(1))
-        found = predict_cells(gaussian, table, np.where(own, np.nan, features)[rows])
-        predictions.append([None if one is None else one.take(cells[rows, j]) for j, one in enumerate(found)])
+        known = np.where(own, np.nan, features)[rows]
+        found: dict[int, Predictive | None] = {}
+        for one in passes:
+            seen = known if one.shown is None else np.where(one.shown[owners], known, np.nan)
+            predicted = predict_cells(gaussian, table, seen)
+            found |= {j: predicted[j] for j in one.targets}
+        some_cells = ((j, found[j]) for j in range(len(table.columns)))
+        predictions.append([None if of is None else of.take(cells[rows, j]) for j, of in some_cells])
     return Validated(fit_gaussian(features[some], prior, without[0]), predictions)
 
 

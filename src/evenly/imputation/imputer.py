@@ -24,6 +24,7 @@ from evenly._support import (
 )
 from evenly.imputation.callbacks import Callback
 from evenly.imputation.columns import BinnedColumn
+from evenly.imputation.deltas import read_deltas
 from evenly.imputation.ensemble import Ensemble
 from evenly.imputation.filling import OpenedTable, fill, open_for, warn_of_cells
 from evenly.imputation.fitting import fit_ensemble
@@ -37,7 +38,7 @@ from evenly.imputation.transforming_files import transform_parts
 from evenly.io import open_parquet, write_parts
 from evenly.likelihoods import Likelihood
 from evenly.scaling import LipschitzScaler
-from evenly.tables import Floats, Schema, Value
+from evenly.tables import Bounds, Floats, Markers, Schema
 
 
 class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
@@ -54,9 +55,9 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
     preset : {"paper"}, optional
         The paper's settings: its bound, zeros clipped to 1e-30, the mode as estimate, its epochs by the number of rows.
         Imputed values are then clipped to the support only, not to the observed range.
-    kinds, likelihoods, schema, missing
-        As in `LipschitzScaler`. `masked` models numbers by a normal and by bins, whatever their kind, unless
-        `likelihoods` has one for them.
+    kinds, likelihoods, bounds, schema, missing
+        As in `LipschitzScaler`; imputed numbers stay within the bounds. `masked` models numbers by a normal and by
+        bins, whatever their kind, unless `likelihoods` has one for them.
     estimate : {"mean", "median", "mode"}
         Which value of a number's distribution is imputed. For classes it is the most probable one (with "median", the
         median class if they are ordered).
@@ -72,6 +73,8 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
         Called before, during and after training; see `evenly.Callback`.
     random_state : int, RandomState or None
         Seeds all random numbers: the same seed gives the same bytes.
+    predictors : mapping of column to columns, optional
+        `{"income": ["age", "job"]}` predicts income from age and job alone, and other columns from all.
     verbose : int
         Show a progress bar if not 0.
 
@@ -123,14 +126,16 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
         preset: Literal["paper"] | None = None,
         kinds: Mapping[Any, str] | None = None,
         likelihoods: Mapping[Any, str | Likelihood] | None = None,
+        bounds: Mapping[Any, Bounds] | None = None,
         schema: Schema | str | Path | None = None,
-        missing: Mapping[Any, Sequence[Value]] | Sequence[Value] | None = None,
+        missing: Markers | None = None,
         estimate: Literal["mean", "median", "mode"] = "mean",
         precision: Literal["column", "full"] = "column",
         strict: bool = False,
         training: Training | None = None,
         callbacks: Sequence[Callback] | None = None,
         random_state: Any = None,
+        predictors: Mapping[Any, Sequence[Any]] | None = None,
         verbose: int = 0,
         **moved: Any,
     ) -> None:
@@ -141,6 +146,7 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
         self.preset = preset
         self.kinds = kinds
         self.likelihoods = likelihoods
+        self.bounds = bounds
         self.schema = schema
         self.missing = missing
         self.estimate = estimate
@@ -149,6 +155,7 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
         self.training = with_moved(training, moved) if moved else training
         self.callbacks = callbacks
         self.random_state = random_state
+        self.predictors = predictors
         self.verbose = verbose
 
     def set_params(self, **params: Any) -> Imputer:
@@ -203,7 +210,7 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
 
     # --- using --------------------------------------------------------------------------------------------------
 
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: Any, *, delta: Mapping[Any, Any] | None = None) -> Any:
         """Return the table with its missing cells filled; observed cells, types and ignored columns are untouched.
 
         New rows are treated like those of fit. Columns are found by name, in any order, and returned in the order of
@@ -213,14 +220,22 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
         model sees numbers outside a likelihood's support as the nearest inside (in a binned count it takes any), and a
         class that was not seen in fit, an infinite number or a text among numbers as missing. With `strict=True`,
         numbers and texts that it cannot take are errors.
-        """
-        return self._transform(self._open(X))
 
-    def _transform(self, opened: OpenedTable) -> Any:
-        filled = self._predictor().choose(opened.encoded, opened.rows, opened.n_rows, [self._choose])
+        Parameters
+        ----------
+        delta : mapping of column to shift, optional
+            What to add to imputed numbers, to see what depends on them: `{"income": -5000}`; for classes, to the
+            log-odds of some of them: `{"smokes": {"yes": 0.5}}`. See `evenly.delta_sensitivity`.
+        """
+        return self._transform(self._open(X), delta)
+
+    def _transform(self, opened: OpenedTable, delta: Mapping[Any, Any] | None = None) -> Any:
+        filled = self._predictor(delta).choose(opened.encoded, opened.rows, opened.n_rows, [self._choose])
         return self._fill(opened, filled[0])
 
-    def transform_file(self, source: str | Path, out: str | Path, *, form: str | None = None) -> None:
+    def transform_file(
+        self, source: str | Path, out: str | Path, *, form: str | None = None, delta: Mapping[Any, Any] | None = None
+    ) -> None:
         """Fill the missing cells of Parquet files, however large, and write the result to one file.
 
         Every row is imputed as by `transform`, about 65,000 at a time; columns keep their types. If anything fails, no
@@ -232,6 +247,8 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
             A Parquet file, a pattern such as `data/*.parquet`, or a folder.
         out : path
             The file to write, in the format of its name or of `form`, as in `evenly.write_table`.
+        delta
+            As in `transform`.
 
         Examples
         --------
@@ -247,17 +264,19 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
         True
         """
         check_is_fitted(self, "scaler_")
-        write_parts(transform_parts(self, open_parquet(source)), out, form=form)
+        self._predictor(delta)  # refuses a wrong delta before any work
+        write_parts(transform_parts(self, open_parquet(source), delta), out, form=form)
 
-    def sample(self, X: Any, n: int = 5) -> list[Any]:
+    def sample(self, X: Any, n: int = 5, *, delta: Mapping[Any, Any] | None = None) -> list[Any]:
         """Return n complete tables, for multiple imputation; see `evenly.pool`.
 
         In each, latent variables and missing cells are drawn at random; under `masked`, a row's missing cells are drawn
-        one after the other, in random order, each given those before.
+        one after the other, in random order, each given those before. `delta` shifts drawn cells, as in `transform`;
+        cells that are drawn later are given the shifted ones.
         """
         if not (isinstance(n, numbers.Integral) and int(n) >= 1):
             raise TableError(f"n = {n!r}", "expected a whole number from 1")
-        opened, predictor = self._open(X), self._predictor()
+        opened, predictor = self._open(X), self._predictor(delta)
         return [self._fill(opened, predictor.draw(opened.encoded, opened.missing, i)) for i in range(int(n))]
 
     def interval(self, X: Any, level: float = 0.9) -> tuple[Any, Any]:
@@ -321,11 +340,12 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
         """Return the values to impute."""
         return found.estimate("mode" if self.preset == "paper" else self.estimate)
 
-    def _predictor(self) -> Predictor:
+    def _predictor(self, delta: Mapping[Any, Any] | None = None) -> Predictor:
         check_is_fitted(self, "scaler_")
         n_draws = int((self.training or Training()).n_draws)
-        settings = {"to_support": self.preset == "paper", "rounds": self.precision == "column"}
-        return Predictor(self.ensemble_, self.seed_, n_draws, **settings)
+        deltas = read_deltas(delta, {one.fitted.label: one.column for one in self.ensemble_.modelled})
+        rounds = self.precision == "column"
+        return Predictor(self.ensemble_, self.seed_, n_draws, self.preset == "paper", rounds, deltas)
 
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[Any]:
         """Return the names of the columns, as in fit."""

@@ -5,26 +5,39 @@ from __future__ import annotations
 import math
 import numbers
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from evenly._support import EvenlyWarning, TableError
+from evenly._support import EvenlyWarning, TableError, align
+from evenly.imputation.analyses import Analysis, checked_arrays, labelled, read_results
+from evenly.imputation.rubin import combine
+from evenly.tables import build_table
 
 Floats = npt.NDArray[np.float64]
 
-PAIR = "expected an (estimate, standard error) pair for each table"
+SHOWN = {
+    "estimate": "estimate",
+    "standard_error": "std_error",
+    "t": "t",
+    "degrees": "df",
+    "p": "p",
+    "low": "low",
+    "high": "high",
+    "missing_information": "fmi",
+    "relative_increase": "r",
+    "imputation_share": "lambda",
+}
+"""The columns of `Pooled.to_frame` and `summary`, with the names that other software has for them."""
 
-LOG_WIDEST = 230.0
-"""Log of 1e100 standard errors: wider intervals are infinite, as SciPy's quantiles fail soon after."""
 
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Pooled:
-    """Pooled results: floats, arrays or pandas Series, as the estimates were.
+    """Pooled results: floats, arrays or pandas Series, as the estimates were; printed as a table.
 
     Attributes
     ----------
@@ -39,8 +52,26 @@ class Pooled:
     missing_information
         The fraction of missing information, from 0 to 1: how much more precise the estimate would be without missing
         cells. It is Rubin's large-sample value whatever `n_rows` is, and NaN with one table.
+    t, p
+        Student's t of the hypothesis that the true value is 0, and its two-sided p-value.
+    relative_increase
+        The variance that imputation adds, divided by that within tables (Rubin's r); NaN with one table.
+    imputation_share
+        The share of the variance that comes from imputation (lambda); NaN with one table.
     n : int
         The number of tables.
+    level : float
+        The nominal coverage of the interval.
+    terms : tuple of str
+        The names of the estimates.
+
+    Examples
+    --------
+    >>> from evenly import pool
+    >>> pool([(0.8, 0.21), (0.9, 0.2), (0.85, 0.22)], n_rows=100)
+    term      estimate  std_error     t    df        p     low   high     fmi       r  lambda
+    estimate      0.85     0.2179  3.90  73.8  0.00021  0.4157  1.284  0.0747  0.0755  0.0702
+    3 tables, 95 % intervals
     """
 
     estimate: Any
@@ -49,10 +80,51 @@ class Pooled:
     high: Any
     degrees: Any
     missing_information: Any
+    t: Any
+    p: Any
+    relative_increase: Any
+    imputation_share: Any
     n: int
+    level: float
+    terms: tuple[str, ...]
+
+    def to_frame(self) -> Any:
+        """Return a table with a row for each estimate: a pandas frame if pandas is installed, else a Polars frame.
+
+        Its columns are term, estimate, std_error, t, df, p, low, high, fmi (the fraction of missing information), r
+        (the relative increase of the variance) and lambda (the share of the variance that comes from imputation).
+        """
+        values = {shown: np.ravel(np.asarray(getattr(self, name), np.float64)) for name, shown in SHOWN.items()}
+        terms = np.array(self.terms, dtype=object)
+        return build_table({"term": terms, **values}, "pandas" if find_spec("pandas") else "polars")
+
+    def summary(self) -> str:
+        """Return the same as text, rounded."""
+        columns = [[rounded(float(one), name) for one in np.ravel(getattr(self, name))] for name in SHOWN]
+        rows = [("term", *SHOWN.values()), *zip(self.terms, *columns, strict=True)]
+        tables = f"{self.n} table{'s' if self.n > 1 else ''}, {100.0 * self.level:g} % intervals"
+        return "\n".join([*align(rows, 1), tables])
+
+    __repr__ = summary
 
 
-def pool(results: Iterable[Any], *, level: float = 0.95, n_rows: int | None = None, n_parameters: int = 1) -> Pooled:
+def rounded(value: float, name: str) -> str:
+    """Return a number as a summary shows it; nothing where it is unknown."""
+    if math.isnan(value):
+        return "-"
+    if name in ("degrees", "t"):
+        return f"{value:.1f}" if name == "degrees" else f"{value:.2f}"
+    return f"{value:.4g}" if name in ("estimate", "standard_error", "low", "high") else f"{value:.3g}"
+
+
+def pool(
+    results: Iterable[Any],
+    *,
+    level: float = 0.95,
+    n_rows: int | None = None,
+    n_parameters: int = 1,
+    data: Iterable[tuple[Any, Any]] | None = None,
+) -> Pooled:
     """Combine an analysis of each of several complete tables by Rubin's rules.
 
     The tables (`Imputer.sample`) differ in their imputed cells only: the spread of their estimates measures the
@@ -60,16 +132,23 @@ def pool(results: Iterable[Any], *, level: float = 0.95, n_rows: int | None = No
 
     Parameters
     ----------
-    results : iterable of (estimate, standard error) pairs
-        One pair per table: numbers, or arrays, sequences or pandas Series of one shape, which are pooled elementwise.
+    results : iterable
+        One result per table. An (estimate, standard error) pair: numbers, or arrays, sequences or pandas Series of one
+        shape, which are pooled elementwise; in place of several standard errors, their covariance matrix will do. Or a
+        fitted model of statsmodels, or a linear model of scikit-learn.
     level : float
         The nominal coverage of the interval, between 0 and 1.
     n_rows : int, optional
         The number of rows of a table. If given, the degrees of freedom are Barnard and Rubin's for small samples,
-        which never exceed those of the complete table, `n_rows - n_parameters`; else Rubin's, for many rows.
+        which never exceed those of the complete table, `n_rows - n_parameters`; else Rubin's, for many rows. Fitted
+        models know their residual degrees of freedom, which are used unless `n_rows` is given.
     n_parameters : int
         How many parameters the analysis estimates: 1 for a mean, 2 for the difference of two. Only used with
         `n_rows`.
+    data : iterable of (X, y), optional
+        What each of scikit-learn's models was fitted to. They do not know their standard errors, which are computed
+        from it: those of least squares, or of logistic regression, without a penalty. Without `data`, only the
+        estimates are pooled, with a warning.
 
     Notes
     -----
@@ -90,63 +169,51 @@ def pool(results: Iterable[Any], *, level: float = 0.95, n_rows: int | None = No
     """
     if not (isinstance(level, numbers.Real) and 0.0 < float(level) < 1.0):
         raise TableError(f"level = {level!r}", "expected a number between 0 and 1")
-    complete = _complete_degrees(n_rows, n_parameters)
-    pairs = _pairs(results)
-    like = _labelled(pairs)
-    estimates, errors = _checked(pairs)
-    n = len(pairs)
-    if n == 1:
+    return _pool(read_results(results, data), float(level), _complete_degrees(n_rows, n_parameters))
+
+
+def _pool(found: Sequence[Analysis], level: float, complete: float | None) -> Pooled:
+    like = labelled(found)
+    estimates, errors = _arrays(found)
+    least = min(one.degrees for one in found)
+    if complete is None and math.isfinite(least):
+        complete = least
+    if len(found) == 1:
         warnings.warn(
             "one table only: the uncertainty of its imputed cells is unknown, so that the interval ignores it and is "
             "too narrow. Pool 5 tables or more",
             EvenlyWarning,
-            stacklevel=2,
+            stacklevel=3,
         )
-    entries = _combine(estimates, errors, level, complete)
-    return Pooled(*(_as(like, one) for one in entries), n=n)
+    entries = vars(combine(estimates, errors, level, complete))
+    terms = _terms(like, estimates[0])
+    return Pooled(**{name: _as(like, one) for name, one in entries.items()}, n=len(found), level=level, terms=terms)
 
 
-def _combine(estimates: Floats, errors: Floats, level: float, complete: int | None) -> tuple[Floats, ...]:
-    """Return the entries of `Pooled`, by Rubin's rules."""
-    n = len(estimates)
-    # Relative to the first estimate, equal ones differ by exactly 0; in units of the largest, no square overflows.
-    shifts = estimates - estimates[0]
-    largest = np.maximum(np.abs(shifts).max(0), errors.max(0))
-    unit = np.where(largest > 0.0, largest, 1.0)
-    within = np.mean((errors / unit) ** 2, 0)
-    between = (1.0 + 1.0 / n) * np.var(shifts / unit, 0, ddof=1) if n > 1 else np.zeros_like(within)
-    total = within + between
-    share = between / np.where(total > 0.0, total, 1.0)  # of the variance that comes from imputation
-    estimate = estimates[0] + unit * np.mean(shifts / unit, 0)
-    error = unit * np.sqrt(total)
-    with np.errstate(divide="ignore", over="ignore"):  # a share of 0, or nearly 0, has infinite degrees of freedom
-        rubin = (n - 1) * (1.0 / share) ** 2 if n > 1 else np.full_like(share, math.inf)
-    degrees = rubin if complete is None else _small_sample(rubin, share, within, total, complete)
-    missing = share + (1.0 - share) * 2.0 / (rubin + 3.0) if n > 1 else np.full_like(share, math.nan)
-    half = error * _quantile(level, degrees)
-    return estimate, error, estimate - half, estimate + half, degrees, missing
+def _arrays(found: Sequence[Analysis]) -> tuple[Floats, Floats]:
+    """Return checked estimates and standard errors; NaN, with a warning, if the results do not have them."""
+    if found[0].standard_error is not None:
+        return checked_arrays(found)
+    estimates, errors = checked_arrays([one._replace(standard_error=np.zeros_like(one.estimate)) for one in found])
+    warnings.warn(
+        "no standard errors: scikit-learn's models do not know them, so that only the estimates are pooled. Give what "
+        "each was fitted to, as data=[(X, y), ...], for tests and intervals",
+        EvenlyWarning,
+        stacklevel=4,
+    )
+    return estimates, np.full_like(errors, math.nan)
 
 
-def _small_sample(rubin: Floats, share: Floats, within: Floats, total: Floats, complete: int) -> Floats:
-    """Return Barnard and Rubin's degrees of freedom; without variance between tables, the complete table's."""
-    kept = within / np.where(total > 0.0, total, 1.0)
-    observed = (complete + 1.0) / (complete + 3.0) * complete * kept
-    with np.errstate(divide="ignore", over="ignore"):  # nothing observed: 0 degrees of freedom
-        adjusted = 1.0 / (1.0 / rubin + 1.0 / observed)
-    return np.where(share > 0.0, adjusted, float(complete))
+def _terms(like: Any, estimate: Floats) -> tuple[str, ...]:
+    """Return the names of the estimates: their labels, or their places."""
+    if like is not None:
+        return tuple(str(one) for one in like.index)
+    if estimate.ndim == 0:
+        return ("estimate",)
+    return tuple(f"x{','.join(map(str, place))}" for place in np.ndindex(estimate.shape))
 
 
-def _quantile(level: float, degrees: Floats) -> Floats:
-    """Return the half-width of the interval in standard errors."""
-    from scipy import stats  # imported here, because it takes a fifth of a second
-
-    # For few degrees of freedom the probability beyond x is x^-degrees, so x = (1 - level)^(-1/degrees).
-    infinite = degrees * LOG_WIDEST < -math.log1p(-level)
-    known = stats.t.ppf(0.5 + 0.5 * level, np.where(infinite, 1.0, degrees))
-    return np.where(infinite, math.inf, known)
-
-
-def _complete_degrees(n_rows: Any, n_parameters: Any) -> int | None:
+def _complete_degrees(n_rows: Any, n_parameters: Any) -> float | None:
     """Return the degrees of freedom of the complete table; None if its number of rows is not given."""
     for name, value in (("n_rows", n_rows), ("n_parameters", n_parameters)):
         whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
@@ -160,77 +227,7 @@ def _complete_degrees(n_rows: Any, n_parameters: Any) -> int | None:
             "expected more rows than parameters",
             "n_rows is the number of rows of one table",
         )
-    return int(n_rows) - int(n_parameters)
-
-
-def _pairs(results: Any) -> list[tuple[Any, Any]]:
-    """Return the results as pairs; raise an error that names the first that is not one."""
-    if isinstance(results, str | Mapping) or not isinstance(results, Iterable):
-        raise TableError(f"a {type(results).__name__}", PAIR)
-    pairs = []
-    for i, result in enumerate(results):
-        if isinstance(result, str | Mapping) or not isinstance(result, Iterable):
-            raise TableError(f"a {type(result).__name__} as result {i}", PAIR)
-        pair = tuple(result)
-        if len(pair) != 2:
-            raise TableError(f"{len(pair)} entries in result {i}", PAIR)
-        pairs.append(pair)
-    if not pairs:
-        raise TableError("no results", PAIR, "run the analysis on each table of `Imputer.sample`")
-    return pairs
-
-
-def _checked(pairs: list[tuple[Any, Any]]) -> tuple[Floats, Floats]:
-    """Return estimates and standard errors as arrays, one row per table; raise an error that names a wrong result."""
-    columns: tuple[list[Floats], list[Floats]] = ([], [])
-    for i, pair in enumerate(pairs):
-        for name, value, column in zip(("estimate", "standard error"), pair, columns, strict=True):
-            found = _floats(value)
-            if found is None:
-                raise TableError(f"{name} {value!r} in result {i}", "expected a number, or an array of numbers")
-            a_name = f"{'an' if name == 'estimate' else 'a'} {name}"
-            shape = found.shape if not columns[0] else columns[0][0].shape
-            if found.shape != shape:
-                raise TableError(
-                    f"{a_name} of shape {found.shape} in result {i}",
-                    f"the first estimate has the shape {shape}",
-                    "every table needs the same estimates, each with its standard error",
-                )
-            bad = ~np.isfinite(found) if name == "estimate" else ~(np.isfinite(found) & (found >= 0.0))
-            if bad.any():
-                expected = "expected finite numbers" if name == "estimate" else "expected finite numbers from 0"
-                hint = f"check the analysis of table {i}"
-                raise TableError(f"{a_name} of {found[bad][0]} in result {i}", expected, hint)
-            column.append(found)
-    return np.array(columns[0]), np.array(columns[1])
-
-
-def _floats(value: Any) -> Floats | None:
-    """Return a number or numbers as an array; None for anything else."""
-    try:
-        found = np.asarray(value)
-        return None if found.dtype.kind in "cSUmM" or value is None else np.asarray(found, np.float64)
-    except (TypeError, ValueError):
-        return None
-
-
-def _labelled(pairs: list[tuple[Any, Any]]) -> Any:
-    """Return the first value with labels (a pandas Series), None if there is none; all labels must be equal."""
-    # A list has an `index` too, but that is a method.
-    series = [
-        (i, value)
-        for i, pair in enumerate(pairs)
-        for value in pair
-        if np.ndim(getattr(value, "index", 0)) == 1 and getattr(value, "ndim", 0) == 1
-    ]
-    for i, value in series:
-        if not value.index.equals(series[0][1].index):
-            raise TableError(
-                f"labels {list(value.index)} in result {i}",
-                f"the first have {list(series[0][1].index)}",
-                "put all of them into the same order, with `reindex`",
-            )
-    return series[0][1] if series else None
+    return float(int(n_rows) - int(n_parameters))
 
 
 def _as(like: Any, values: Floats) -> Any:

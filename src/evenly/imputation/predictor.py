@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import product
 from operator import methodcaller
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -14,9 +14,11 @@ import numpy.typing as npt
 from evenly.imputation import gaussian as gaussian_expert
 from evenly.imputation.calibration_choice import mix_neighbours
 from evenly.imputation.columns import ModelledColumn, UnmodelledColumn
+from evenly.imputation.deltas import NO_DELTA, Delta
 from evenly.imputation.encoding import EncodedTable
 from evenly.imputation.ensemble import Ensemble, chunks
 from evenly.imputation.predictive import Predictive
+from evenly.imputation.predictors import Pass
 from evenly.tables import Floats
 
 Flags = npt.NDArray[np.bool_]
@@ -27,6 +29,20 @@ FEWEST_DRAWS, MOST_DRAWS = 100, 1_000
 """Limits on the number of draws for an interval of a model with latent variables."""
 BEYOND = 2
 """Draws at or beyond each end of an interval: the position of a single extreme draw is too noisy."""
+
+
+class _Chunk(NamedTuple):
+    """Rows that are predicted at once."""
+
+    table: EncodedTable
+    """Padded to the size of a chunk."""
+    n_rows: int
+    """How many of its rows are wanted."""
+    cells: list[Any]
+    """Which of these rows are wanted in each modelled column."""
+    draws: list[tuple[tuple[int, ...] | None, bool]]
+    """Seeds of the latent variables, and whether all rows use the same random numbers."""
+    networks: Sequence[Any]
 
 
 @dataclass(frozen=True)
@@ -44,6 +60,13 @@ class Predictor:
     """Whether numbers are clipped to the likelihood's support instead of the observed range, as the paper does."""
     rounds: bool = True
     """Whether numbers are rounded to the precision of their column."""
+    deltas: Mapping[str, Delta] = field(default_factory=dict)
+    """Shifts of imputed cells, by column."""
+
+    def _value(self, spec: ModelledColumn, found: Predictive, choice: Choice) -> Floats:
+        """Return the values to impute in a column, shifted if asked."""
+        delta = self.deltas.get(spec.name, NO_DELTA)
+        return delta.bounded(spec, choice(delta.tilted(found)), rounded=self.rounds, to_support=self.to_support)
 
     def predict(
         self,
@@ -63,25 +86,48 @@ class Predictor:
         networks : sequence, optional
             The networks to use; by default, all of the ensemble.
         wanted : array, optional
-            The cells to predict, rows x modelled columns; by default, all cells of the rows.
+            The cells to predict, rows x modelled columns; by default, all cells of the rows. Columns that have the same
+            predictors as no wanted cell are None.
         """
+        every = rows if table.columns else rows[:0]
+        for number, (where, padded) in enumerate(chunks(every, self.ensemble.chunk_size)):
+            chunk = _Chunk(
+                table.rows(padded),
+                len(where),
+                [slice(None) if wanted is None else wanted[where, j] for j in range(len(table.columns))],
+                self._draws(draw, number),
+                networks or self.ensemble.networks,
+            )
+            found: list[Any] = [None] * len(table.columns)
+            for one in self.ensemble.passes:
+                if wanted is None or wanted[where][:, one.targets].any():
+                    for j, cells in zip(one.targets, self._predict_together(chunk, one), strict=True):
+                        found[j] = cells
+            yield where, found
+
+    def _predict_together(self, chunk: _Chunk, one: Pass) -> list[Predictive]:
+        """Return the distributions of columns that have the same predictors."""
         ensemble, model = self.ensemble, self.ensemble.model
-        for number, (where, padded) in enumerate(chunks(rows if table.columns else rows[:0], ensemble.chunk_size)):
-            data = table.rows(padded).data(seed=None, with_inputs=model.spec.reads_inputs)
-            some = table.rows(where)
-            cells = [slice(None) if wanted is None else wanted[where, j] for j in range(len(table.columns))]
-            experts: list[Predictive | None] = [None] * len(table.columns)
-            if ensemble.gaussian is not None:
-                predicted = gaussian_expert.predict_cells(ensemble.gaussian, some)
-                experts = [None if one is None else one.take(own) for one, own in zip(predicted, cells, strict=True)]
-            found: list[list[Predictive]] = [[] for _ in table.columns]
-            for shared, (seed, alike) in product(networks or ensemble.networks, self._draws(draw, number)):
-                naturals = model.predict_natural(table.layout, shared, data, seed, alike=alike)
-                for j, (spec, _, calibration) in enumerate(table.columns):
-                    own = [np.asarray(one[: len(where)][cells[j]], np.float64) for one in naturals[table.features[j]]]
-                    found[j].append(spec.predict(own, calibration, experts[j]))
-            mixed = [first.mix(others) for first, *others in found]
-            yield where, self._with_neighbours(some, mixed, cells)
+        table = chunk.table.showing(one.shown)
+        data = table.data(seed=None, with_inputs=model.spec.reads_inputs)
+        some = table.rows(slice(chunk.n_rows))
+        experts: list[Predictive | None] = [None] * len(table.columns)
+        if ensemble.gaussian is not None:
+            predicted = gaussian_expert.predict_cells(ensemble.gaussian, some)
+            pairs = zip(predicted, chunk.cells, strict=True)
+            experts = [None if expert is None else expert.take(own) for expert, own in pairs]
+        found: list[list[Predictive]] = [[] for _ in one.targets]
+        for shared, (seed, alike) in product(chunk.networks, chunk.draws):
+            naturals = model.predict_natural(table.layout, shared, data, seed, alike=alike)
+            for j, own in zip(one.targets, found, strict=True):
+                spec, _, calibration = table.columns[j]
+                cells = [
+                    np.asarray(natural[: chunk.n_rows][chunk.cells[j]], np.float64)
+                    for natural in naturals[table.features[j]]
+                ]
+                own.append(spec.predict(cells, calibration, experts[j]))
+        mixed = [first.mix(others) for first, *others in found]
+        return self._with_neighbours(some, mixed, one.targets, chunk.cells)
 
     def _draws(self, draw: int | None, chunk: int) -> list[tuple[tuple[int, ...] | None, bool]]:
         """Return the seeds of draws of the latent variables, and whether all rows use the same random numbers."""
@@ -92,14 +138,16 @@ class Predictor:
         # A row's average over draws must not depend on other rows: all use the same random numbers.
         return [((self.seed, i), True) for i in range(self.n_draws)]
 
-    def _with_neighbours(self, table: EncodedTable, found: list[Predictive], cells: list[Any]) -> list[Predictive]:
+    def _with_neighbours(
+        self, table: EncodedTable, found: list[Predictive], targets: Sequence[int], cells: Sequence[Any]
+    ) -> list[Predictive]:
         """Mix each column's distributions with the cells of near-duplicates."""
         if self.ensemble.neighbours is None:
             return found
         near = self.ensemble.neighbours.find(table.values)
         return [
-            mix_neighbours(one, column.calibration.neighbours, near.take(own), j)
-            for j, (one, column, own) in enumerate(zip(found, table.columns, cells, strict=True))
+            mix_neighbours(one, table.columns[j].calibration.neighbours, near.take(cells[j]), j)
+            for one, j in zip(found, targets, strict=True)
         ]
 
     def distributions(self, table: EncodedTable) -> dict[str, Predictive]:
@@ -137,11 +185,8 @@ class Predictor:
         for where, found in self.predict(table, rows, draw=draw):
             for index, column, one in zip(self._modelled, table.columns, found, strict=True):
                 for values, choice in zip(filled, choices, strict=True):
-                    values[index][where] = self._bounded(column.spec, choice(one))
+                    values[index][where] = self._value(column.spec, one, choice)
         return filled
-
-    def _bounded(self, spec: ModelledColumn, values: Floats) -> Floats:
-        return spec.bounded(values, rounded=self.rounds, to_support=self.to_support)
 
     def draw(self, table: EncodedTable, missing: Flags, i: int) -> list[Floats]:
         """Return the i-th draw of the missing cells (rows x modelled columns).
@@ -167,7 +212,7 @@ class Predictor:
                 for j, (index, column, one) in enumerate(zip(self._modelled, table.columns, found, strict=True)):
                     drawn_rows = where[wanted[where, j]]
                     if len(drawn_rows):
-                        drawn = self._bounded(column.spec, one.sample(rng))
+                        drawn = self._value(column.spec, one, methodcaller("sample", rng))
                         filled[index][drawn_rows] = column.values[drawn_rows] = drawn
         return filled
 

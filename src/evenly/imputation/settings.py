@@ -12,11 +12,12 @@ from sklearn.utils import check_random_state
 from evenly._support import ScaleWarning, TableError
 from evenly.imputation.callbacks import Callback, ProgressBar, trace_points
 from evenly.imputation.encoding import EncodedTable
+from evenly.imputation.predictors import read_predictors
 from evenly.imputation.streaming import Source
 from evenly.imputation.training import Training
 from evenly.models import SPECS, ModelSpec, Plan
-from evenly.scaling import LipschitzScaler, check_strict, get_method
-from evenly.tables import pick
+from evenly.scaling import FittedColumn, LipschitzScaler, check_strict, get_method
+from evenly.tables import DECLARED, pick
 
 ESTIMATES = ("mean", "median", "mode")
 PRECISIONS = ("column", "full")
@@ -30,10 +31,22 @@ class FitSettings:
     training: Training
     method: str
     declared: Mapping[str, Any]
-    """The user's declarations of columns: kinds, likelihoods, schema, missing."""
+    """The user's declarations of columns: kinds, likelihoods, bounds, schema, missing."""
     paper: bool
     seed: int
     callbacks: Sequence[Callback] = ()
+    predictors: Any = None
+
+    def read_predictors(self, columns: Sequence[FittedColumn]) -> dict[str, tuple[str, ...]]:
+        """Return the predictors of the columns that have some of their own; refuse them for latent-variable models."""
+        if self.predictors and not self.spec.cell_by_cell:
+            able = sorted(repr(one.name) for one in SPECS.values() if one.cell_by_cell and one.trains)
+            raise TableError(
+                f"predictors with model = {self.spec.name!r}",
+                "it explains all cells of a row by the same latent variables",
+                f"choose {' or '.join(able)}",
+            )
+        return read_predictors(self.predictors, columns)
 
     def plan(self, n_rows: int, table: EncodedTable, *, streamed: bool) -> Plan:
         """Return the training settings of a network."""
@@ -99,8 +112,9 @@ def resolve(imputer: Any) -> FitSettings:
         spec,
         imputer.training or Training(),
         spec.method if imputer.method == "auto" else imputer.method,
-        {name: getattr(imputer, name) for name in ("kinds", "likelihoods", "schema", "missing")},
+        {name: getattr(imputer, name) for name in DECLARED},
         imputer.preset == "paper",
         int(check_random_state(imputer.random_state).randint(2**31 - 1)),
         [*(imputer.callbacks or ()), *([ProgressBar()] if imputer.verbose else [])],
+        imputer.predictors,
     )

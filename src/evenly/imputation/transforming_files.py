@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from evenly._support import EvenlyWarning
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from evenly.io import Parquet
 
 
-def transform_parts(imputer: Imputer, files: Parquet) -> Iterator[Any]:
+def transform_parts(imputer: Imputer, files: Parquet, delta: Mapping[Any, Any] | None = None) -> Iterator[Any]:
     """Fill the rows of Parquet files, about 65,000 at a time; warns of columns and cells that the model cannot take."""
     lazy = open_lazy(files.scan())
     assert lazy is not None
@@ -25,10 +25,10 @@ def transform_parts(imputer: Imputer, files: Parquet) -> Iterator[Any]:
     columns, extra = select(lazy, [one.label for one in scaler.columns_], by_position=scaler.container_ == "numpy")
     if extra:
         warnings.warn(left_out(extra), EvenlyWarning, stacklevel=3)
-    return _transform_batches(imputer, files.batches([column.name for column in columns]))
+    return _transform_batches(imputer, files.batches([column.name for column in columns]), delta)
 
 
-def _transform_batches(imputer: Imputer, frames: Iterator[Any]) -> Iterator[Any]:
+def _transform_batches(imputer: Imputer, frames: Iterator[Any], delta: Mapping[Any, Any] | None) -> Iterator[Any]:
     """Fill Polars frames, split so that predictions use the same chunks of rows, and rounding, as for the whole."""
     rest, size, changes = None, imputer.ensemble_.chunk_size, list[Change]()
     for frame in frames:
@@ -41,9 +41,9 @@ def _transform_batches(imputer: Imputer, frames: Iterator[Any]) -> Iterator[Any]
             changes += imputer._open_quietly(whole[:at]).changes
         else:
             changes += opened.changes
-        yield imputer._transform(opened.head(at))
+        yield imputer._transform(opened.head(at), delta)
     if rest is not None and len(rest):
         opened = imputer._open_quietly(rest)
         changes += opened.changes
-        yield imputer._transform(opened)
+        yield imputer._transform(opened, delta)
     warn_of_cells(changes, stacklevel=3)

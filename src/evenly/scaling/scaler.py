@@ -35,11 +35,13 @@ from evenly.scaling.settings import check_mergeable, check_settings, own_likelih
 from evenly.scaling.summary import Reported, warn_of_outcomes
 from evenly.scaling.transforming import NewRows, Transformation, warn_of_changes
 from evenly.tables import (
+    DECLARED,
+    Bounds,
     LazyTable,
+    Markers,
     Rule,
     Schema,
     Table,
-    Value,
     make_rules,
     open_table,
 )
@@ -61,13 +63,16 @@ class LipschitzScaler(Reported, ModelSide, TransformerMixin, BaseEstimator):  # 
         Overrides what is inferred: `{"age": "count", "id": "ignore"}`.
     likelihoods : mapping of column to likelihood, optional
         A name such as `"gamma"`, or a likelihood from `define_likelihood`.
+    bounds : mapping of column to (lower, upper), optional
+        The smallest and the largest number that a column may hold; None leaves an end open. Cells outside are errors.
     bound : {"exact", "paper"}
         The smoothness of the scaled feature itself, or the paper's upper bound of it, taken after standardizing.
     schema : Schema, path or None
-        A schema, for example edited by hand; columns that it leaves out are inferred. `kinds` and `likelihoods`
-        override it; its markers and bounds stay.
+        A schema, for example edited by hand; columns that it leaves out are inferred. `kinds`, `likelihoods` and
+        `bounds` override it; `missing` adds to its markers.
     missing : markers, or mapping of column to markers, optional
-        Values that mean a missing cell, such as `[-999]`, beside `?`, `NA` and empty texts.
+        Values that mean a missing cell, such as `[-999]`, beside `?`, `NA` and empty texts. `[-999, {"age": [-1]}]` has
+        markers of all columns and of one.
     zeros : {"shift", "clip"}
         What to do with zeros in a positive column: shift it by its smallest positive value, or clip them to 1e-30 as
         the paper's code does.
@@ -127,9 +132,10 @@ class LipschitzScaler(Reported, ModelSide, TransformerMixin, BaseEstimator):  # 
         target: float | None = None,
         kinds: Mapping[Any, str] | None = None,
         likelihoods: Mapping[Any, str | Likelihood] | None = None,
+        bounds: Mapping[Any, Bounds] | None = None,
         bound: Literal["exact", "paper"] = "exact",
         schema: Schema | str | Path | None = None,
-        missing: Mapping[Any, Sequence[Value]] | Sequence[Value] | None = None,
+        missing: Markers | None = None,
         zeros: Literal["shift", "clip"] = "shift",
         noise: Literal["mean", "drawn"] = "mean",
         strict: bool = False,
@@ -142,6 +148,7 @@ class LipschitzScaler(Reported, ModelSide, TransformerMixin, BaseEstimator):  # 
         self.target = target
         self.kinds = kinds
         self.likelihoods = likelihoods
+        self.bounds = bounds
         self.bound = bound
         self.schema = schema
         self.missing = missing
@@ -220,14 +227,7 @@ class LipschitzScaler(Reported, ModelSide, TransformerMixin, BaseEstimator):  # 
     def _start(self, opened: Table | LazyTable) -> tuple[Measurer, list[Rule]]:
         """Check the settings; returns what measures columns, and what is declared of each."""
         check_settings(self)
-        rules = make_rules(
-            opened,
-            kinds=self.kinds,
-            likelihoods=self.likelihoods,
-            schema=self.schema,
-            missing=self.missing,
-            zeros=self.zeros,
-        )
+        rules = make_rules(opened, zeros=self.zeros, **{name: getattr(self, name) for name in DECLARED})
         return Measurer(own_likelihoods(self.likelihoods), get_method(self.method).needs_quartiles), rules
 
     def _fit_scales(self, columns: Sequence[MeasuredColumn], own: Mapping[str, Likelihood]) -> None:

@@ -64,10 +64,17 @@ def plain_settings(estimator: Any) -> dict[str, Any]:
     } or None
     if not isinstance(estimator.random_state, (int, np.integer, type(None))):
         settings["random_state"] = None  # a generator; the seed that it gave is saved
-    for name in ("kinds", "likelihoods", "missing"):
-        if isinstance(settings[name], Mapping):
-            settings[name] = {str(label): value for label, value in settings[name].items()}
+    for name in ("kinds", "likelihoods", "bounds", "missing", "predictors"):
+        if name in settings:
+            settings[name] = _plain(settings[name])
     return settings
+
+
+def _plain(value: Any) -> Any:
+    """Return a setting with labels of columns as texts and pairs as lists, as JSON gives them back."""
+    if isinstance(value, Mapping):
+        return {str(label): _plain(one) for label, one in value.items()}
+    return [_plain(one) for one in value] if isinstance(value, (list, tuple)) else value
 
 
 def check_mergeable(method: str) -> None:

@@ -16,7 +16,18 @@ from evenly.tables.cells import (
 from evenly.tables.checking import Content, check, check_fields, check_parameters
 from evenly.tables.codes import class_codes
 from evenly.tables.columns import BLOCK, Floats, Storage, Stored, TableColumn, as_column, blocks, dtype_storage
-from evenly.tables.declarations import Rule, check_settings, complete, infer_column, infer_schema, make_rules, pick
+from evenly.tables.declarations import (
+    DECLARED,
+    Bounds,
+    Markers,
+    Rule,
+    check_settings,
+    complete,
+    infer_column,
+    infer_schema,
+    make_rules,
+    pick,
+)
 from evenly.tables.encoded import encode_columns, number_table
 from evenly.tables.frames import Table, build_table, map_columns, open_table, select
 from evenly.tables.inspection import inspect_table
@@ -42,8 +53,10 @@ from evenly.tables.schema import CLASS_KINDS, Column, Kind, Schema
 __all__ = [
     "BLOCK",
     "CLASS_KINDS",
+    "DECLARED",
     "MISSING_MARKERS",
     "MOST_SPAN",
+    "Bounds",
     "Change",
     "Column",
     "ColumnProfile",
@@ -52,6 +65,7 @@ __all__ = [
     "Kind",
     "LazyColumn",
     "LazyTable",
+    "Markers",
     "NewCells",
     "NumberSummary",
     "Precision",

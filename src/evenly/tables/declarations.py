@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import numbers
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +22,13 @@ from evenly.tables.schema import CLASS_KINDS, KINDS, Column, Schema, declared_na
 PAPER_CLIP = 1e-30
 """The paper's code raises the zeros of a positive column to this; kept to reproduce it, never a default."""
 
+Markers = Mapping[Any, Sequence[Value]] | Sequence[Value | Mapping[Any, Sequence[Value]]]
+"""Markers of missing cells: of all columns, by column, or a list that holds both: `[-999, {"age": [-1]}]`."""
+Bounds = tuple[float | None, float | None]
+"""The smallest and the largest number that a column may hold; None leaves an end open."""
+DECLARED = ("kinds", "likelihoods", "bounds", "schema", "missing")
+"""The settings by which scaler, imputer, inspection and diagnosis are told about columns."""
+
 LEAST_SHIFT = 1e-6
 """The shift of a column with zeros, as a share of its maximum, at least: log x then spans at most 14 nats."""
 
@@ -29,8 +38,8 @@ def infer_schema(
     *,
     kinds: Mapping[Any, str] | None = None,
     likelihoods: Mapping[Any, str | Likelihood] | None = None,
-    bounds: Mapping[Any, tuple[float | None, float | None]] | None = None,
-    missing: Mapping[Any, Sequence[Value]] | Sequence[Value] | None = None,
+    bounds: Mapping[Any, Bounds] | None = None,
+    missing: Markers | None = None,
     zeros: Literal["shift", "clip"] = "shift",
 ) -> Schema:
     """Infer the kind of every column; each choice can be overridden by column.
@@ -46,7 +55,8 @@ def infer_schema(
     bounds : mapping of column to (lower, upper), optional
         Cells outside are errors; None leaves an end open.
     missing : markers, or mapping of column to markers, optional
-        Values that mean a missing cell, in addition to `?`, `NA`, empty texts and the like.
+        Values that mean a missing cell, in addition to `?`, `NA`, empty texts and the like: `[-999]` for all columns,
+        `{"age": [-1]}` for some, `[-999, {"age": [-1]}]` for both.
     zeros : {"shift", "clip"}
         A positive column with zeros is shifted by its smallest positive value; "clip" raises the zeros to 1e-30
         as the paper's code does, which puts them 69 nats below 1.
@@ -60,25 +70,18 @@ def infer_schema(
     x1      binary  bernoulli   blue | red
     """
     opened = open_table(table)
-    by_column = missing if isinstance(missing, Mapping) else None
-    check_settings(opened, kinds=kinds, likelihoods=likelihoods, bounds=bounds, missing=by_column)
-    markers = check_markers(missing)
     if zeros not in ("shift", "clip"):
         raise TableError(f"zeros = {zeros!r}", "expected 'shift' or 'clip'")
-    columns = dict(zip(opened.labels, opened.columns, strict=True))
-    return Schema(
-        columns=[
-            infer_column(
-                column,
-                profile_column(column, markers(label, column.name)),
-                kind=pick(kinds, label, column.name),
-                likelihood=pick(likelihoods, label, column.name),
-                bounds=pick(bounds, label, column.name),
-                zeros=zeros,
-            )
-            for label, column in columns.items()
-        ]
-    )
+    rules = make_rules(opened, kinds=kinds, likelihoods=likelihoods, bounds=bounds, missing=missing, zeros=zeros)
+    columns = []
+    for cells, rule in zip(opened.columns, rules, strict=True):
+        profile = profile_column(cells, rule.markers)
+        column = infer_column(
+            cells, profile, kind=rule.kind, likelihood=rule.likelihood, bounds=rule.bounds, zeros=zeros
+        )
+        rule.check_bounded(column)
+        columns.append(column)
+    return Schema(columns=columns)
 
 
 def check_settings(opened: Any, **settings: Any) -> None:
@@ -94,15 +97,49 @@ def check_settings(opened: Any, **settings: Any) -> None:
                 )
 
 
-def check_markers(missing: Any) -> Callable[[Any, str], Sequence[Value]]:
-    """Return the markers of missing cells by column: one list for all columns, or a mapping."""
-    if isinstance(missing, Mapping):
-        return lambda label, name: check_markers(pick(missing, label, name))(label, name)
-    if missing is not None and (isinstance(missing, str) or not isinstance(missing, Sequence)):
-        raise TableError(
-            f"missing = {missing!r}", "expected a list of markers, or a mapping of column to one", "[-999]"
-        )
-    return lambda label, name: missing or ()
+def check_markers(missing: Any) -> Callable[[Any, str], tuple[Value, ...]]:
+    """Return the markers of missing cells by column: those of all columns, and its own.
+
+    Examples
+    --------
+    >>> check_markers([-999, {"age": [-1]}])("age", "age")
+    (-999, -1)
+    """
+    common, by_column = _split_markers(missing)
+    return lambda label, name: (*common, *(one for own in by_column for one in pick(own, label, name) or ()))
+
+
+def _split_markers(missing: Any) -> tuple[list[Value], list[Mapping[Any, Sequence[Value]]]]:
+    """Return the markers of all columns, and the mappings of columns to theirs."""
+    given = [missing] if isinstance(missing, Mapping) else () if missing is None else missing
+    by_column = (
+        []
+        if isinstance(given, str) or not isinstance(given, Sequence)
+        else [one for one in given if isinstance(one, Mapping)]
+    )
+    for one in (given, *(own for mapping in by_column for own in mapping.values())):
+        if isinstance(one, str) or not isinstance(one, Sequence):
+            raise TableError(
+                f"missing = {one!r}", "expected a list of markers, or a mapping of column to one", "[-999]"
+            )
+    return [one for one in given if not isinstance(one, Mapping)], by_column
+
+
+def check_bounds(value: Any, name: str) -> Bounds | None:
+    """Return the declared bounds of a column; refuse what is not a pair of numbers in their order."""
+    if value is None:
+        return None
+    pair = tuple(value) if isinstance(value, Sequence) and not isinstance(value, str) else ()
+    numbers_only = all(
+        one is None or (isinstance(one, numbers.Real) and not isinstance(one, bool) and not math.isnan(one))
+        for one in pair
+    )
+    if len(pair) != 2 or not numbers_only:
+        raise TableError(f"bounds = {value!r}", "expected (lower, upper)", "None leaves an end open", column=name)
+    lower, upper = (None if one is None or math.isinf(one) else float(one) for one in pair)
+    if lower is not None and upper is not None and lower > upper:
+        raise TableError(f"bounds = {value!r}", "expected the lower one first", column=name)
+    return lower, upper
 
 
 def pick(mapping: Mapping[Any, Any] | None, label: Any, name: str) -> Any:
@@ -208,6 +245,7 @@ class Rule:
     likelihood: str | Likelihood | None = None
     declared: Column | None = None
     markers: tuple[Value, ...] = ()
+    bounds: Bounds | None = None
     zeros: str = "shift"
 
     @property
@@ -223,7 +261,31 @@ class Rule:
     @property
     def missing(self) -> Sequence[Value]:
         """The markers of missing cells."""
-        return self.markers if self.declared is None else self.declared.missing
+        return tuple(dict.fromkeys((*(self.declared.missing if self.declared else ()), *self.markers)))
+
+    @property
+    def limits(self) -> Bounds | None:
+        """The bounds of the column: those of the settings, else those of the schema."""
+        if self.bounds is not None or self.declared is None:
+            return self.bounds
+        return self.declared.lower, self.declared.upper
+
+    def _with_settings(self, declared: Column) -> Column:
+        """Return the column of the schema, with the markers and the bounds of the settings."""
+        own: dict[str, Any] = {"missing": list(self.missing)} if declared.kind != "ignore" else {}
+        if self.bounds is not None:
+            own["lower"], own["upper"] = self.bounds
+        return declared.model_copy(update=own)
+
+    def check_bounded(self, column: Column) -> None:
+        """Refuse bounds in the settings that would have no effect."""
+        if self.bounds is not None and (column.has_classes or column.kind == "ignore"):
+            raise TableError(
+                f"bounds for a column of the kind {column.kind!r}",
+                "expected real, positive or count",
+                "declare its kind as well",
+                column=self.name,
+            )
 
     @property
     def wants_classes(self) -> bool:
@@ -236,7 +298,9 @@ class Rule:
         if self.kind == "ignore":
             return Column(name=self.name, kind="ignore", note="declared"), None
         if self.decided and self.declared is not None:
-            return complete(self.declared, cells, profile), None
+            column = complete(self._with_settings(self.declared), cells, profile)
+            self.check_bounded(column)
+            return column, None
         seen, declared = profile(), self.declared
         kind = self.kind
         if kind is None and self.likelihood and declared is not None and fits(self.likelihood, declared.kind):
@@ -246,10 +310,11 @@ class Rule:
             seen,
             kind=kind,
             likelihood=self.likelihood,
-            bounds=None if declared is None else (declared.lower, declared.upper),
+            bounds=self.limits,
             classes=None if declared is None else declared.classes,
             zeros=self.zeros,
         )
+        self.check_bounded(column)
         if column.kind != "ignore":  # later tables may hold what this one does not
             column.missing = list(dict.fromkeys([*column.missing, *self.missing]))
         return column, seen
@@ -260,8 +325,9 @@ def make_rules(
     *,
     kinds: Mapping[Any, str] | None = None,
     likelihoods: Mapping[Any, str | Likelihood] | None = None,
+    bounds: Mapping[Any, Bounds] | None = None,
     schema: Schema | str | Path | None = None,
-    missing: Mapping[Any, Sequence[Value]] | Sequence[Value] | None = None,
+    missing: Markers | None = None,
     zeros: str = "shift",
 ) -> list[Rule]:
     """Check settings, and return what they and a schema declare about each column of an opened table."""
@@ -269,16 +335,18 @@ def make_rules(
         raise TableError(f"schema = {schema!r}", "expected a Schema or the path of one")
     given = Schema.load(schema) if isinstance(schema, (str, Path)) else schema
     known = {column.name: column for column in given.columns} if given else {}
-    by_column = missing if isinstance(missing, Mapping) else None
-    check_settings(opened, kinds=kinds, likelihoods=likelihoods, schema=known, missing=by_column)
+    check_settings(opened, kinds=kinds, likelihoods=likelihoods, bounds=bounds, schema=known)
     markers = check_markers(missing)
+    for by_column in _split_markers(missing)[1]:
+        check_settings(opened, missing=by_column)
     return [
         Rule(
             name,
             pick(kinds, label, name),
             pick(likelihoods, label, name),
             known.get(name),
-            tuple(markers(label, name)),
+            markers(label, name),
+            check_bounds(pick(bounds, label, name), name),
             zeros,
         )
         for label, name in zip(opened.labels, opened.names, strict=True)

@@ -13,7 +13,7 @@ from evenly._support import TableError
 from evenly.likelihoods import FAMILIES, Likelihood
 from evenly.tables.cells import check_values, column_likelihood, encode
 from evenly.tables.columns import TableColumn
-from evenly.tables.declarations import Rule, check_markers, check_settings, complete, infer_column, pick
+from evenly.tables.declarations import Bounds, Markers, Rule, infer_column, make_rules
 from evenly.tables.frames import map_columns, open_table
 from evenly.tables.kind_inference import NO_DATA
 from evenly.tables.profile import ColumnProfile, Value, profile_column, read_number
@@ -106,7 +106,8 @@ def inspect_table(
     *,
     kinds: Mapping[Any, str] | None = None,
     likelihoods: Mapping[Any, str | Likelihood] | None = None,
-    missing: Mapping[Any, Sequence[Value]] | Sequence[Value] | None = None,
+    bounds: Mapping[Any, Bounds] | None = None,
+    missing: Markers | None = None,
 ) -> Inspection:
     """Inspect every column of a table: its kind and likelihood, its missing cells, and what seems wrong.
 
@@ -120,7 +121,7 @@ def inspect_table(
         The table.
     schema : Schema, optional
         Declared columns; the others are inferred.
-    kinds, likelihoods, missing
+    kinds, likelihoods, bounds, missing
         As for `infer_schema`; they take precedence over the schema.
 
     Returns
@@ -142,32 +143,21 @@ def inspect_table(
     opened = open_table(table)
     if not (schema is None or isinstance(schema, Schema)):
         raise TableError(f"schema = {schema!r}", "expected a Schema", "Schema.load reads one")
-    known = {column.name: column for column in schema.columns} if schema else {}
-    by_column = missing if isinstance(missing, Mapping) else None
-    check_settings(opened, schema=known, kinds=kinds, likelihoods=likelihoods, missing=by_column)
-    markers = check_markers(missing)
-
-    def inspect(label: Any, cells: TableColumn) -> tuple[Column, InspectedColumn]:
-        name = cells.name
-        rule = Rule(name, pick(kinds, label, name), pick(likelihoods, label, name), known.get(name))
-        return _inspect_column(cells, rule, markers(label, name))
-
-    pairs = map_columns(inspect, opened.labels, opened.columns, n_rows=opened.n_rows)
+    rules = make_rules(opened, kinds=kinds, likelihoods=likelihoods, bounds=bounds, schema=schema, missing=missing)
+    pairs = map_columns(_inspect_column, opened.columns, rules, n_rows=opened.n_rows)
     columns, found = zip(*pairs, strict=True)
     return Inspection(opened.n_rows, found, Schema(columns=list(columns)))
 
 
-def _inspect_column(cells: TableColumn, rule: Rule, markers: Sequence[Value]) -> tuple[Column, InspectedColumn]:
+def _inspect_column(cells: TableColumn, rule: Rule) -> tuple[Column, InspectedColumn]:
     """Decide on a column, and list what seems wrong in it."""
-    declared = rule.declared
-    missing = tuple(dict.fromkeys((*(declared.missing if declared else ()), *markers)))
-    cells, profile, n_infinite = _profile_finite(cells, missing)
+    cells, profile, n_infinite = _profile_finite(cells, rule.missing)
     warnings: list[str] = []
-    if declared is None or rule.kind is not None or rule.likelihood is not None:
-        bounds = (declared.lower, declared.upper) if declared else None
-        column = infer_column(cells, profile, kind=rule.kind, likelihood=rule.likelihood, bounds=bounds)
+    if rule.declared is None or rule.kind is not None or rule.likelihood is not None:
+        column = infer_column(cells, profile, kind=rule.kind, likelihood=rule.likelihood, bounds=rule.limits)
+        rule.check_bounded(column)
     else:
-        column = complete(declared.model_copy(update={"missing": list(missing)}), cells)
+        column, _ = rule.infer(cells, lambda: profile)
         warnings = _disagreement(column, cells)
     return column, _inspected(column, cells, profile, n_infinite, warnings)
 

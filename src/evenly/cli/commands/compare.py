@@ -10,10 +10,12 @@ from evenly.cli.app import app
 from evenly.cli.checks import check_models, check_out, check_packages, check_place, check_share
 from evenly.cli.options import (
     AsJson,
+    Bounds,
     Epochs,
     Expansion,
     Form,
     Kind,
+    Likelihoods,
     Missing,
     Quiet,
     Report,
@@ -34,7 +36,10 @@ from evenly.cli.results import write_page
 @app.command()
 def compare(
     table: Source,
-    model: Annotated[list[str] | None, typer.Option(help="Models; default all.", show_default=False)] = None,
+    model: Annotated[
+        list[str] | None,
+        typer.Option(help="Models, and scikit-learn's forest, knn and linear; default all.", show_default=False),
+    ] = None,
     method: Annotated[
         list[str] | None, typer.Option(help="Methods; default one or two of each model.", show_default=False)
     ] = None,
@@ -46,6 +51,8 @@ def compare(
     share: Share = 0.1,
     schema: Schema = None,
     kind: Kind = None,
+    likelihood: Likelihoods = None,
+    bounds: Bounds = None,
     missing: Missing = None,
     form: Form = None,
     sheet: Sheet = None,
@@ -58,20 +65,22 @@ def compare(
 
     Example: evenly compare survey.csv --model masked --model vae --method lip-none --method std-none
     """
-    check_models(model or [], method or [])
-    check_packages(model or ["auto"])
+    from evenly.evaluation import PEER_IMPUTERS
+
+    check_models(model or [], method or [], others=tuple(PEER_IMPUTERS))
+    check_packages([one for one in model or ["auto"] if one not in PEER_IMPUTERS])
     check_share(share)
     if not share:
         raise TableError("--share 0", "expected cells to compare on")
     check_out(out)
     check_place(report)
-    settings = settings_of(schema, kind, missing)
+    settings = settings_of(schema, kind, missing, likelihood, bounds)
     prints = not (quiet or as_json)
     params = {"random_state": seed, "verbose": int(prints), **settings}
     with printed_warnings():
         opened = read_opened(table, form, sheet, max_expansion)
-        imputers = make_imputers(model or [], method or [], epochs, params)
-        trials = run_trials(imputers, opened, share, seed, prints=prints)
+        pairs = choose_candidates(model or [], method or [], len(opened.columns))
+        trials = run_trials(make_imputers(pairs, epochs, params), opened, share, params, prints=prints)
         write_errors(trials, out)
         rows = [(f"{one.model} {one.method}", one.error, one.baseline, one.seconds) for one in trials]
         best = min(trials, key=lambda trial: trial.error)
@@ -83,22 +92,35 @@ def compare(
         say_files(("Errors", out), ("Report", report))
 
 
-def make_imputers(models: list[str], methods: list[str], epochs: int | None, params: dict[str, Any]) -> list[Any]:
-    """Make the imputers to compare."""
-    from evenly.evaluation import candidates
+def choose_candidates(models: list[str], methods: list[str], n_columns: int) -> list[tuple[str, str]]:
+    """Return the pairs of model and method to compare; warns of those that are left out."""
+    from evenly.evaluation import candidates, too_wide_for
+
+    left = [] if models or methods else too_wide_for(n_columns)
+    for name in left:
+        text = f"{name}: left out, as {n_columns} columns would take it long; --model {name} compares it all the same"
+        warnings.warn(text, EvenlyWarning, stacklevel=2)
+    return candidates(models, methods, n_columns)
+
+
+def make_imputers(pairs: list[tuple[str, str]], epochs: int | None, params: dict[str, Any]) -> list[Any]:
+    """Make the imputers to compare; those of scikit-learn are made by their names."""
+    from evenly.evaluation import PEER_IMPUTERS
     from evenly.imputation import Imputer, Training
 
     training = Training(epochs=auto(epochs))
-    return [Imputer(*pair, training=training, **params) for pair in candidates(models, methods)]
+    return [one[0] if one[0] in PEER_IMPUTERS else Imputer(*one, training=training, **params) for one in pairs]
 
 
-def run_trials(imputers: list[Any], opened: Any, share: float, seed: int, *, prints: bool) -> list[Any]:
+def run_trials(imputers: list[Any], opened: Any, share: float, params: dict[str, Any], *, prints: bool) -> list[Any]:
     """Try every imputer; Ctrl-C ends with those that are done."""
     from evenly.evaluation import compare_imputers
+    from evenly.imputation import Imputer
 
+    asked = {"share": share, "random_state": params["random_state"], "like": Imputer(**params)}
     trials: list[Any] = []
     try:
-        for trial in compare_imputers(imputers, opened, share=share, random_state=seed):
+        for trial in compare_imputers(imputers, opened, **asked):
             trials.append(trial)
             if prints:
                 say(f"{trial.model} {trial.method}: {trial.error:.4f} in {duration(trial.seconds)}")

@@ -9,10 +9,12 @@ from evenly.cli.app import app
 from evenly.cli.checks import check_models, check_place
 from evenly.cli.options import (
     AsJson,
+    Bounds,
     Epochs,
     Expansion,
     Form,
     Kind,
+    Likelihoods,
     Missing,
     Quiet,
     Report,
@@ -42,6 +44,8 @@ def diagnose(
     report: Report = None,
     schema: Schema = None,
     kind: Kind = None,
+    likelihood: Likelihoods = None,
+    bounds: Bounds = None,
     missing: Missing = None,
     form: Form = None,
     sheet: Sheet = None,
@@ -60,7 +64,7 @@ def diagnose(
     check_place(report)
     if train:
         require_later("jax", "models")
-    settings = settings_of(schema, kind, missing)
+    settings = settings_of(schema, kind, missing, likelihood, bounds)
     with printed_warnings():
         opened = read_opened(table, form, sheet, max_expansion)
         found = run(

@@ -9,13 +9,24 @@ import typer
 
 from evenly._support import TableError
 from evenly.cli.app import app
-from evenly.cli.checks import check_cells, check_load, check_models, check_out, check_packages, check_place, check_share
+from evenly.cli.checks import (
+    check_cells,
+    check_deltas,
+    check_load,
+    check_models,
+    check_out,
+    check_packages,
+    check_place,
+    check_share,
+)
 from evenly.cli.options import (
     AsJson,
+    Bounds,
     Epochs,
     Expansion,
     Form,
     Kind,
+    Likelihoods,
     Method,
     Missing,
     Model,
@@ -28,8 +39,10 @@ from evenly.cli.options import (
     Source,
     To,
     auto,
+    by_column,
     choice,
     is_large,
+    read_deltas,
     read_opened,
     settings_of,
     title_of,
@@ -54,6 +67,20 @@ COMPLETE = (
 )
 
 
+Predictors = Annotated[
+    list[str] | None,
+    typer.Option(metavar="COLUMN=COLUMNS", help="Predict a column from some only: income=age,job.", show_default=False),
+]
+Deltas = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="COLUMN=SHIFT",
+        help="Shift imputed numbers (income=-5000), or the log-odds of an imputed class (smokes=yes:0.5).",
+        show_default=False,
+    ),
+]
+
+
 class Target(NamedTuple):
     """Where the results go."""
 
@@ -74,6 +101,12 @@ class Target(NamedTuple):
         path = Path(self.out)
         stem, dot, rest = path.name.partition(".")
         return [str(path.with_name(f"{stem}_{i + 1}{dot}{rest}")) for i in range(self.samples)]
+
+    @property
+    def files(self) -> list[tuple[str, Any]]:
+        """What is written, and where."""
+        named = [("Complete table", self.out), ("Imputer", self.save), ("Report", self.report)]
+        return [*named, *(("Sampled table", name) for name in self.sampled)]
 
     def check(self, *, streamed: bool) -> None:
         """Refuse places that cannot be written to and, for files read piece by piece, what needs the whole table."""
@@ -100,10 +133,14 @@ def impute(
     method: Method = "auto",
     estimate: Annotated[str, typer.Option(help="Of numbers: mean, median or mode.")] = "mean",
     precision: Precision = None,
+    predictors: Predictors = None,
+    delta: Deltas = None,
     epochs: Epochs = None,
     share: Share = 0.1,
     schema: Schema = None,
     kind: Kind = None,
+    likelihood: Likelihoods = None,
+    bounds: Bounds = None,
     missing: Missing = None,
     form: Form = None,
     sheet: Sheet = None,
@@ -129,7 +166,9 @@ def impute(
     files = find_dataset(table, form)
     target = Target(out, to, save, report, samples)
     target.check(streamed=files is not None)
-    settings = settings_of(schema, kind, missing)
+    settings = settings_of(schema, kind, missing, likelihood, bounds)
+    settings["predictors"] = read_predictors(predictors)
+    deltas = read_deltas(delta)
     fits = (model, method) != ("auto", "auto") or any(one is not None for one in (save, epochs, *settings.values()))
     check_load(load, "imputer", fits)
     prints = not (quiet or as_json or out == "-")
@@ -142,18 +181,41 @@ def impute(
             files = stack.enter_context(convert(table, form, max_expansion))
         saved = None if load is None else load_imputer(load, chosen)
         opened = read_opened(table, form, sheet, max_expansion) if files is None else read_sample(files, seed)
-        gaps = check_cells(opened, settings if saved is None else {"schema": saved.imputer.schema_})
+        gaps = check_table(opened, settings if saved is None else {"schema": saved.imputer.schema_}, deltas)
         if not (gaps or files or saved or target.asks_for_model):
             copy_table(opened, target, prints=prints, as_json=as_json)
             return
         params["verbose"] = int(not (quiet or as_json))
         found = saved or fit_imputer(params, {"epochs": auto(epochs)}, opened, files=files, **asked)
-        write_results(found, opened, files, target, {"title": title_of(table), "seed": seed})
+        write_results(found, opened, files, target, deltas, {"title": title_of(table), "seed": seed})
     if as_json and out != "-":
         print_json({"out": out, "samples": target.sampled, "trial": found.trial and found.trial.to_plain()})
     elif prints:
-        say_files(("Complete table", out), ("Imputer", save), ("Report", report))
-        say_files(*(("Sampled table", name) for name in target.sampled))
+        say_files(*target.files)
+
+
+def read_predictors(given: list[str] | None) -> dict[str, list[str]] | None:
+    """Read `COLUMN=COLUMN,COLUMN`.
+
+    Examples
+    --------
+    >>> read_predictors(["income=age,job"])
+    {'income': ['age', 'job']}
+    """
+    expected = "COLUMN=COLUMNS, such as --predictors income=age,job"
+    named = by_column(given, "--predictors", expected).items()
+    return {column: [one for one in text.split(",") if one] for column, text in named} or None
+
+
+def check_table(opened: Any, settings: dict[str, Any], deltas: dict[str, Any]) -> bool:
+    """Refuse a table with nothing to learn from, and shifts of cells that it does not have.
+
+    Returns whether some cell of a modelled column is missing.
+    """
+    declared = {name: one for name, one in settings.items() if name != "predictors"}
+    gaps = check_cells(opened, declared)
+    check_deltas(opened, declared, deltas)
+    return gaps
 
 
 def find_dataset(table: str, form: str | None) -> str | None:
@@ -200,20 +262,22 @@ def copy_table(opened: Any, target: Target, *, prints: bool, as_json: bool) -> N
         say_files(("Complete table", target.out))
 
 
-def write_results(found: Any, opened: Any, files: str | None, target: Target, about: dict[str, Any]) -> None:
+def write_results(
+    found: Any, opened: Any, files: str | None, target: Target, deltas: dict[str, Any], about: dict[str, Any]
+) -> None:
     """Fill the table, and write whatever was asked for."""
     from evenly.io import write_table
 
     imputer, full = found.imputer, None
     if files is not None:
-        imputer.transform_file(files, target.out, form=target.form)
+        imputer.transform_file(files, target.out, form=target.form, delta=deltas)
     else:
-        full = imputer.transform(opened)
+        full = imputer.transform(opened, delta=deltas)
         write_table(full, target.out, form=target.form)
     if target.save is not None:
         with writing(target.save, "folder"):
             imputer.save(target.save)
     write_page(target.report, opened, filled=full, **vars(found), **about)
-    sampled = imputer.sample(opened, target.samples) if target.samples else ()
+    sampled = imputer.sample(opened, target.samples, delta=deltas) if target.samples else ()
     for name, one in zip(target.sampled, sampled, strict=True):
         write_table(one, name, form=target.form)

@@ -7,7 +7,21 @@ import typer
 
 from evenly.cli.app import app
 from evenly.cli.checks import check_place
-from evenly.cli.options import AsJson, Expansion, Form, Kind, Missing, Quiet, Schema, Sheet, Source, read, settings_of
+from evenly.cli.options import (
+    AsJson,
+    Bounds,
+    Expansion,
+    Form,
+    Kind,
+    Likelihoods,
+    Missing,
+    Quiet,
+    Schema,
+    Sheet,
+    Source,
+    read,
+    settings_of,
+)
 from evenly.cli.printing import print_json, printed_warnings, say, say_files, show_table, writing
 
 
@@ -19,6 +33,8 @@ def inspect(
     ] = None,
     schema: Schema = None,
     kind: Kind = None,
+    likelihood: Likelihoods = None,
+    bounds: Bounds = None,
     missing: Missing = None,
     form: Form = None,
     sheet: Sheet = None,
@@ -33,7 +49,7 @@ def inspect(
     from evenly.tables import inspect_table
 
     check_place(out)
-    settings = settings_of(schema, kind, missing)
+    settings = settings_of(schema, kind, missing, likelihood, bounds)
     with printed_warnings():
         found = inspect_table(read(table, form, sheet, max_expansion), **settings)
     if out is not None:

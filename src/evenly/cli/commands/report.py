@@ -10,10 +10,12 @@ from evenly.cli.app import app
 from evenly.cli.checks import check_cells, check_models, check_place, check_share
 from evenly.cli.options import (
     AsJson,
+    Bounds,
     Epochs,
     Expansion,
     Form,
     Kind,
+    Likelihoods,
     Method,
     Missing,
     Model,
@@ -42,6 +44,8 @@ def report(
     epochs: Epochs = None,
     schema: Schema = None,
     kind: Kind = None,
+    likelihood: Likelihoods = None,
+    bounds: Bounds = None,
     missing: Missing = None,
     form: Form = None,
     sheet: Sheet = None,
@@ -58,7 +62,7 @@ def report(
     check_models([model], [method])
     check_share(share)
     check_place(out)
-    settings = settings_of(schema, kind, missing)
+    settings = settings_of(schema, kind, missing, likelihood, bounds)
     prints = not (quiet or as_json)
     params = {"model": model, "method": method, "random_state": seed, "verbose": int(prints), **settings}
     with printed_warnings():

@@ -9,9 +9,11 @@ from evenly.cli.app import app
 from evenly.cli.checks import check_load, check_models, check_out, check_place
 from evenly.cli.options import (
     AsJson,
+    Bounds,
     Expansion,
     Form,
     Kind,
+    Likelihoods,
     Missing,
     Quiet,
     Schema,
@@ -83,6 +85,8 @@ def scale(
     key: Key = None,
     schema: Schema = None,
     kind: Kind = None,
+    likelihood: Likelihoods = None,
+    bounds: Bounds = None,
     missing: Missing = None,
     form: Form = None,
     sheet: Sheet = None,
@@ -104,7 +108,7 @@ def scale(
     if engine is None:
         check_out(out, form=to)
     check_place(save)
-    settings = settings_of(schema, kind, missing)
+    settings = settings_of(schema, kind, missing, likelihood, bounds)
     check_load(load, "scaler", save is not None or any(settings.values()))
     with printed_warnings():
         from evenly.scaling import LipschitzScaler

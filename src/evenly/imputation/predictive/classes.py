@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self
@@ -18,6 +19,23 @@ class ClassPredictive(Predictive):
 
     probabilities: Floats
     """Rows x classes."""
+
+    def tilted(self, log_odds: Floats) -> Self:
+        """Return the distributions with the log-odds of each class, against all others, shifted.
+
+        Examples
+        --------
+        >>> from evenly.tables import Column
+        >>> smokes = Column(name="smokes", kind="binary", classes=["no", "yes"])
+        >>> BinaryPredictive(smokes, np.array([0.5])).tilted(np.log([1.0, 3.0])).probability
+        array([0.75])
+        """
+        shares = self.probabilities * np.exp(log_odds - log_odds.max())
+        return self._with(shares / shares.sum(-1, keepdims=True))
+
+    @abstractmethod
+    def _with(self, probabilities: Floats) -> Self:
+        """Return distributions of the same column with other probabilities, rows x classes."""
 
     def mean(self) -> Floats:
         return self.mode()
@@ -43,6 +61,9 @@ class CategoricalPredictive(ClassPredictive):
     @property
     def parameters(self) -> dict[str, Any]:
         return {"probabilities": self.probabilities}
+
+    def _with(self, probabilities: Floats) -> Self:
+        return type(self)(self.column, probabilities)
 
     def mode(self) -> Floats:
         return np.asarray(self.probabilities.argmax(-1), np.float64)
@@ -81,6 +102,9 @@ class BinaryPredictive(ClassPredictive):
     @property
     def parameters(self) -> dict[str, Any]:
         return {"probability": self.probability}
+
+    def _with(self, probabilities: Floats) -> Self:
+        return type(self)(self.column, probabilities[..., 1])
 
     @property
     def probabilities(self) -> Floats:  # type: ignore[override]  # computed here
