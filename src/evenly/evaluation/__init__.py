@@ -5,22 +5,32 @@ Tables and settings come in, records with numbers and verdicts go out; reports a
 
 from evenly.evaluation.assessment import Assessment, fit_and_assess
 from evenly.evaluation.choosing import LikelihoodChoice, choose_likelihoods
-from evenly.evaluation.comparison import candidates, errors_by_column, worst_column
+from evenly.evaluation.comparison import candidates, errors_by_column, rank_trials, say_winner, worst_column
 from evenly.evaluation.diagnosis import diagnose
 from evenly.evaluation.diagnosis_results import Diagnosis
+from evenly.evaluation.draws import Draws, draw_cells
 from evenly.evaluation.trials import Trial, compare_imputers, try_imputer
+from evenly.evaluation.wording import say_range, say_ratio, say_trial, verdict_of
 
 __all__ = [
     "Assessment",
     "Diagnosis",
+    "Draws",
     "LikelihoodChoice",
     "Trial",
     "candidates",
     "choose_likelihoods",
     "compare_imputers",
     "diagnose",
+    "draw_cells",
     "errors_by_column",
     "fit_and_assess",
+    "rank_trials",
+    "say_range",
+    "say_ratio",
+    "say_trial",
+    "say_winner",
     "try_imputer",
+    "verdict_of",
     "worst_column",
 ]
