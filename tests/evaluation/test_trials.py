@@ -215,8 +215,8 @@ def test_a_trial_says_what_it_gains_over_the_mean_or_mode_column_by_column():
     trial = Trial(columns, 0.1, "masked", "lip-none", 1.0)
     assert trial.normalized == pytest.approx((0.5 + 0.9 + 1.2) / 3)
     assert str(trial).startswith(
-        "On 200 cells that were hidden from it, the imputer's error is 13 % lower than that of filling in each column's "
-        "mean or most frequent class (90 % interval: "
+        "On 200 cells that were hidden from it, the imputer's error is 13 % lower than that of filling in each "
+        "column's mean or most frequent class (90 % interval: "
     )
     assert str(trial).endswith("; better in 1 of 4 columns, level in 2, worse in 1.")
     plain = trial.to_plain()

@@ -37,7 +37,8 @@ def make_trial(kinds: Mapping[str, str], seed: int = 0) -> Trial:
         )
         measure, covered = ("error rate", None) if classes else ("NRMSE", float(rng.uniform(0.84, 0.94)))
         scored = (60, error, 0.85 * error, 1.15 * error, baseline)
-        columns.append(ColumnTrial(name, kind, measure, *scored, covered, examples))
+        ratio = error / baseline
+        columns.append(ColumnTrial(name, kind, measure, *scored, covered, examples, 0.98 * ratio, 1.02 * ratio))
     return Trial(tuple(columns), 0.2, "masked", "lip-none", 3.2)
 
 

@@ -28,6 +28,15 @@ def write_page(path: Path | None, table: Any, **parts: Any) -> None:
         write_report(path, table, command=command_line(), **parts)
 
 
+def write_imputed_page(path: Path | None, table: Any, full: Any, found: Any, **about: Any) -> None:
+    """Write a report on a table and the imputer that filled it, if a file is named; cells are drawn only then."""
+    if path is None:
+        return
+    from evenly.evaluation import draw_cells
+
+    write_page(path, table, filled=full, draws=draw_cells(found.imputer, table), **vars(found), **about)
+
+
 def show_trial(trial: Any) -> None:
     """Print the error of each column on hidden cells, worst first, relative to its mean or most frequent class."""
     show_table(

@@ -9,6 +9,7 @@ from evenly.evaluation.comparison import candidates, errors_by_column, rank_tria
 from evenly.evaluation.diagnosis import diagnose
 from evenly.evaluation.diagnosis_results import Diagnosis
 from evenly.evaluation.draws import Draws, draw_cells
+from evenly.evaluation.intervals import error_interval
 from evenly.evaluation.trials import Trial, compare_imputers, try_imputer
 from evenly.evaluation.wording import say_range, say_ratio, say_trial, verdict_of
 
@@ -23,6 +24,7 @@ __all__ = [
     "compare_imputers",
     "diagnose",
     "draw_cells",
+    "error_interval",
     "errors_by_column",
     "fit_and_assess",
     "rank_trials",

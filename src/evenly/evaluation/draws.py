@@ -81,6 +81,9 @@ def take_rows(table: Table, rows: Sequence[int] | npt.NDArray[np.intp]) -> Table
     """
     chosen = np.asarray(rows, np.intp)
     frame = None if table.frame is None else table.frame[chosen]
-    native = table.native.iloc[chosen] if hasattr(table.native, "iloc") else frame and nw.to_native(frame)
+    if hasattr(table.native, "iloc"):  # its labels need not be texts, those of the frame are
+        native = table.native.iloc[chosen]
+    else:
+        native = None if frame is None else nw.to_native(frame)
     columns = [TableColumn(one.name, one.native[chosen]) for one in table.columns]
     return replace(table, columns=columns, n_rows=len(chosen), native=native, frame=frame)

@@ -106,7 +106,7 @@ class Trial:
     @property
     def normalized_interval(self) -> tuple[float, float, float]:
         """`normalized`, and both ends of its 90 % interval."""
-        scored = [one for one in self.columns if one.baseline > 0.0]
+        scored = [one for one in self.columns if one.baseline > 0.0 and math.isfinite(one.error)]
         return mean_with_interval([(one.normalized, one.normalized_low, one.normalized_high) for one in scored])
 
     def __str__(self) -> str:

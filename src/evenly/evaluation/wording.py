@@ -21,7 +21,11 @@ def verdict_of(column: ColumnTrial) -> str:
     """
     if not column.baseline:
         return "worse" if column.error > 0.0 else "level"
-    if abs(column.normalized - 1.0) < SAME or column.normalized_low <= 1.0 <= column.normalized_high:
+    if (
+        not math.isfinite(column.error)
+        or abs(column.normalized - 1.0) < SAME
+        or column.normalized_low <= 1.0 <= column.normalized_high
+    ):
         return "level"
     return "better" if column.normalized < 1.0 else "worse"
 

@@ -95,7 +95,8 @@ def run_trials(imputers: list[Any], opened: Any, share: float, seed: int, *, pri
         for trial in compare_imputers(imputers, opened, share=share, random_state=seed):
             trials.append(trial)
             if prints:
-                say(f"{trial.model} {trial.method}: {trial.normalized:.3f} of mean or mode in {duration(trial.seconds)}")
+                name, ratio = f"{trial.model} {trial.method}", f"{trial.normalized:.3f}"
+                say(f"{name}: {ratio} of the error of mean or mode, in {duration(trial.seconds)}")
     except KeyboardInterrupt:
         if not trials:
             raise

@@ -30,7 +30,7 @@ from evenly.cli.options import (
     title_of,
 )
 from evenly.cli.printing import print_json, printed_warnings, say_files, writing
-from evenly.cli.results import fit_imputer, show_trial, write_page
+from evenly.cli.results import fit_imputer, show_trial, write_imputed_page
 
 Out = Annotated[
     str,
@@ -109,7 +109,7 @@ def impute(
     check_load(load, "imputer", fits)
     prints = not (quiet or as_json or out == "-")
     params = {"model": model, "method": method, "estimate": estimate, "random_state": seed, **settings}
-    asked = {"share": share, "balance": report is not None, "on_trial": show_trial if prints else None}
+    asked = {"share": share, "on_trial": show_trial if prints else None}
     with printed_warnings():
         saved = None if load is None else load_imputer(load)
         opened = read_opened(table, form) if files is None else read_sample(files, seed)
@@ -160,7 +160,7 @@ def write_results(found: Any, opened: Any, files: str | None, target: Target, ab
     if target.save is not None:
         with writing(target.save, "folder"):
             imputer.save(target.save)
-    write_page(target.report, opened, filled=full, **vars(found), **about)
+    write_imputed_page(target.report, opened, full, found, **about)
     sampled = imputer.sample(opened, target.samples) if target.samples else ()
     for name, one in zip(target.sampled, sampled, strict=True):
         write_table(one, name, form=target.form)
