@@ -18,7 +18,7 @@ from evenly.report.curves import LearningCurve, OwnTraining, own_curve, own_trai
 from evenly.report.distributions import Distribution, distribution
 from evenly.report.missingness import Missingness, find_missingness
 from evenly.report.rows import Repeated, ShownRows, count_repeated, show_rows
-from evenly.tables import Schema, infer_schema
+from evenly.tables import Schema, infer_schema, open_table
 
 LONGEST_SETTING = 200
 
@@ -114,9 +114,9 @@ class ReportContent:
 
 def collect(given: ReportInput) -> ReportContent:
     """Collect what the report shows; every column is read once."""
-    imputer = given.imputer
-    schema: Schema = infer_schema(given.table) if imputer is None else imputer.schema_
-    cells = read_cells(given.table, given.filled, given.draws, schema)
+    imputer, opened = given.imputer, open_table(given.table, estimator="make_report", keep=True)
+    schema: Schema = infer_schema(opened) if imputer is None else imputer.schema_
+    cells = read_cells(opened, given.filled, given.draws, schema)
     params = {} if imputer is None else imputer.get_params()
     seed = params.get("random_state") if given.seed is None else given.seed
     comparison = tuple(rank_trials(given.comparison or ()))

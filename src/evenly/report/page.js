@@ -43,7 +43,7 @@
     yaxis: {
       tickmode: "array",
       tickvals: chart.names.map((_, i) => i),
-      ticktext: chart.names.map((name) => label(name, narrow(width) ? 14 : 28)),
+      ticktext: chart.names.map((name) => label(name, narrow(width) ? chart.longest || 14 : 28)),
       autorange: false,
       range: [chart.names.length - 0.4, -0.6],
       automargin: true,

@@ -181,7 +181,9 @@ def draw_comparison(content: ReportContent) -> Chart:
     names = [f"{one.model} {one.method}" for one in candidates]
     about = "Chart: " + "; ".join(f"{name} {number(c.normalized)}" for name, c in zip(names, candidates, strict=True))
     words = ("Error on hidden cells, relative to mean or mode, with its 90 % interval", f"{about}.")
-    return _intervals(words, names, [one.normalized_interval for one in candidates], of="candidate", **RELATIVE)
+    return _intervals(
+        words, names, [one.normalized_interval for one in candidates], of="candidate", longest=24, **RELATIVE
+    )
 
 
 def _both_ends(columns: Sequence[ColumnContent]) -> tuple[list[ColumnContent], str]:

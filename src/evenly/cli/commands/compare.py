@@ -135,10 +135,10 @@ def show_trials(trials: list[Any]) -> None:
     rows.append(("mean or mode", "", "1.000", "", "", ""))
     n_cells = sum(one.n_cells for one in trials[0].columns)
     show_table(
-        ("model", "method", "error / mean or mode", "90 % interval", "worst column", "time"),
+        ("model", "method", "ratio", "90 % interval", "worst column", "time"),
         rows,
-        title=f"Held-out error relative to mean or mode, mean over columns, on the same {n_cells:,} hidden cells",
-        right=("error / mean or mode", "90 % interval", "time"),
+        title=f"Held-out error / error of mean or mode, mean over columns, on {n_cells:,} hidden cells",
+        right=("ratio", "90 % interval", "time"),
     )
     say(say_winner(ranked))
 
