@@ -66,7 +66,7 @@ class ColumnTrial:
     @property
     def normalized(self) -> float:
         """The error divided by the baseline: below 1 is better than the mean or the most frequent class."""
-        return float(ratio_to_baseline(np.float64(self.error), np.float64(self.baseline)))
+        return float(ratio_to_baseline(np.array([self.error]), np.array([self.baseline]))[0])
 
 
 @dataclass(frozen=True)

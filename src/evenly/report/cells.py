@@ -75,7 +75,8 @@ def read_cells(table: Any, filled: Any, draws: Draws | Sequence[Any] | None, sch
     for one in given.columns:
         column = known.get(one.name)
         column = None if column is None or column.kind == "ignore" else column
-        found.append(_read(column, one, full and full.get(one.name), [(draws.rows, each) for each in drawn]))
+        other = None if full is None else full.get(one.name)
+        found.append(_read(column, one, other, [(draws.rows, each) for each in drawn]))
     return found
 
 

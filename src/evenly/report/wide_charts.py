@@ -138,7 +138,7 @@ def _intervals(
     return Chart(*words, data, NumbersTable(header, rows, "column"))
 
 
-RELATIVE = {"reference": 1.0, "reference_name": "mean or mode", "name": "error / error of mean or mode"}
+RELATIVE: dict[str, Any] = {"reference": 1.0, "reference_name": "mean or mode", "name": "error / error of mean or mode"}
 
 
 def draw_relative(content: ReportContent) -> Chart | None:
@@ -166,7 +166,12 @@ def draw_coverage(content: ReportContent) -> Chart | None:
         "Chart: share of the hidden numbers of every column that lie inside their 90 % intervals, fewest first.",
     )
     ends = [(one.trial.covered, *covered_interval(one.trial.covered, one.trial.n_cells)) for one in chosen]
-    more = {"reference": 0.9, "reference_name": "aim", "name": "share of hidden numbers inside", "share": True}
+    more: dict[str, Any] = {
+        "reference": 0.9,
+        "reference_name": "aim",
+        "name": "share of hidden numbers inside",
+        "share": True,
+    }
     return _with_note(_intervals(words, [one.name for one in chosen], ends, **more), note)
 
 
