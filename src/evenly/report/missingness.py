@@ -15,6 +15,8 @@ MOST_PATTERNS = 10
 MOST_COLUMNS = 30
 """Columns in the matrix of patterns, those with most missing cells."""
 MOST_PAIRS = 8
+CLEARLY = 3.0
+"""Standard errors of a correlation by which two columns must be missing together to be named."""
 
 
 class Pattern(NamedTuple):
@@ -51,7 +53,7 @@ class Missingness:
     """The most frequent ones, the complete rows among them."""
     n_patterns: int
     pairs: tuple[Pair, ...]
-    """Those that are missing together most clearly."""
+    """Those that are missing together clearly more often than by chance."""
 
 
 def find_missingness(columns: Sequence[Cells]) -> Missingness | None:
@@ -66,8 +68,8 @@ def find_missingness(columns: Sequence[Cells]) -> Missingness | None:
     >>> found = find_missingness(read_cells(table, None, None, infer_schema(table)))
     >>> found.columns, [(one.missing, one.n_rows) for one in found.patterns]
     (('x0', 'x1'), [((False, False), 2), ((True, True), 2), ((True, False), 1)])
-    >>> found.pairs[0].n_both, found.n_complete
-    (2, 2)
+    >>> found.n_complete, found.pairs  # in so few rows it may be chance
+    (2, ())
     """
     with_missing = [one for one in columns if one.missing.any()]
     if not with_missing:
@@ -113,7 +115,7 @@ def _pairs(names: Sequence[str], patterns: Floats, sizes: Floats) -> tuple[Pair,
     return tuple(
         Pair(names[i], names[j], round(float(both[i, j])), float(expected[i, j]), float(correlation[i, j]))
         for i, j in zip(rows[order], others[order], strict=True)
-        if correlation[i, j] > 0.0 and both[i, j] > 0.0
+        if correlation[i, j] * np.sqrt(n) > CLEARLY
     )
 
 

@@ -175,8 +175,11 @@ def describe(column: ColumnContent) -> str:
 
 def ratio_in_words(trial: Any) -> str:
     """Say how the error of one column compares with that of mean or mode."""
+    ratio = say_ratio(trial.normalized)
+    if ratio.startswith("0 "):
+        return "the error is the same"
     level = ", level with it within the interval" if verdict_of(trial) == "level" else ""
-    return unbroken(f"the error is {say_ratio(trial.normalized)}{level}")
+    return unbroken(f"the error is {ratio}{level}")
 
 
 def drawn(content: ReportContent) -> bool:
