@@ -12,6 +12,7 @@ from .evaluation import Trial as Trial
 from .evaluation import choose_likelihoods as choose_likelihoods
 from .evaluation import compare_imputers as compare_imputers
 from .evaluation import diagnose as diagnose
+from .evaluation import draw_cells as draw_cells
 from .evaluation import try_imputer as try_imputer
 from .imputation import Callback as Callback
 from .imputation import GradientTrace as GradientTrace

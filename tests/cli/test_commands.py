@@ -200,6 +200,17 @@ def assert_one_page(path: Path) -> None:
 def test_report_is_one_page(evenly, table, form, tmp_path):
     succeeded(evenly("report", table(form), "-o", "page.html", *TINY))
     assert_one_page(tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text()
+    assert "the imputer&#39;s error is" in page
+    assert "It is not the imputer that filled the table." in page
+
+
+def test_the_report_of_a_diagnosis_has_its_verdict_and_no_imputer(evenly, table, tmp_path):
+    succeeded(evenly("diagnose", table(), "--no-train", "--report", "page.html"))
+    assert_one_page(tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text()
+    assert "Verdict. " in page
+    assert "the imputer" not in page.partition("<main")[2].partition("<script")[0]
 
 
 def test_impute_reads_standard_input_and_writes_standard_output(evenly, table):
@@ -225,13 +236,13 @@ def test_saved_files_that_were_edited_are_refused_in_one_line(evenly, table, tmp
     assert not (tmp_path / "again.csv").exists()
 
 
-@pytest.mark.usefixtures("short_diagnosis")
 def test_impute_saves_samples_reports_and_loads_for_new_rows(evenly, table, tmp_path):
     path = table()
     done = evenly(
         *("impute", path, "-o", "full.csv", "--samples", "2", "--save", "model/", "--report", "page.html"), *TINY
     )
     shown = succeeded(done)
+    assert "cells that were hidden from it, the imputer's error is" in shown
     for name in ("full.csv", "full_1.csv", "full_2.csv", "page.html"):
         assert name in shown
         assert (tmp_path / name).exists()

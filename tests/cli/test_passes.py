@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from functools import partial
 
 import numpy as np
 import pytest
 from commands import run
 
-from evenly import evaluation, write_table
+from evenly import write_table
 from evenly.data import load_heart
+from evenly.evaluation import assessment
 from evenly.tables import cells, frames, profile
 
 
@@ -47,20 +47,31 @@ def impute(csv, passes, *more):
     done = run("impute", csv, *given)
     assert done.returncode == 0, done.stderr
     assert max(Counter(passes).values()) == 1  # over the same cells: once
-    assert sum(what == "open" for what, *_ in passes) == 2  # the given table and, for the report, the complete one
+    # The given table and, for the report, the complete one, and ten small ones with the rows that are drawn.
+    assert sum(what == "open" for what, *_ in passes) == 12
     return set(Counter((what, name) for what, name, _ in passes if what != "open").values())
 
 
-def test_impute_with_a_report_makes_each_pass_over_the_table_once(passes, csv, monkeypatch):
-    monkeypatch.setattr(evaluation.assessment, "diagnose", partial(evaluation.diagnose, train=False))
-    # Beside the given and the complete table there are the codes of the trial, with hidden cells.
-    assert impute(csv, passes, "--model", "marginal") <= {1, 2, 3}
+def test_impute_with_a_report_makes_each_pass_over_the_table_once(passes, csv):
+    # Beside the given and the complete table there are the codes of the trial, with hidden cells, and the rows that are
+    # drawn: as given, and ten times drawn.
+    assert impute(csv, passes, "--model", "marginal") <= {1, 2, 14}
+
+
+def test_impute_with_a_report_trains_nothing_but_the_imputer(csv, monkeypatch):
+    def refuse(*arguments, **settings):
+        raise AssertionError("a diagnosis was made")
+
+    monkeypatch.setattr(assessment, "diagnose", refuse)
+    given = ("-o", csv.with_name("full.csv"), "--report", csv.with_name("report.html"), "--model", "marginal")
+    assert run("impute", csv, *given).returncode == 0
+    page = csv.with_name("report.html").read_text()
+    assert "overlooked" not in page.partition("</style>")[2].partition("<script")[0]
 
 
 @pytest.mark.more
-def test_so_it_does_with_short_trainings(passes, csv, monkeypatch):
-    monkeypatch.setattr(evaluation.assessment, "diagnose", partial(evaluation.diagnose, epochs=1))
-    assert impute(csv, passes, "--epochs", 1) <= {1, 2, 3, 4}  # the trainings of the diagnosis share one table of codes
+def test_so_it_does_with_a_trained_model(passes, csv):
+    assert impute(csv, passes, "--epochs", 1) <= {1, 2, 14}
 
 
 def test_a_fit_encodes_its_table_once(passes):

@@ -14,7 +14,9 @@ from scipy import stats
 
 from evenly import Imputer, TableError, compare_imputers, try_imputer
 from evenly.cli import main
-from evenly.evaluation.trials import _interval, encode_for
+from evenly.evaluation import rank_trials, say_winner
+from evenly.evaluation.intervals import error_interval, mean_with_interval, normalized_interval
+from evenly.evaluation.trials import ColumnTrial, Trial, encode_for
 from evenly.tables.frames import open_table
 
 SEEN = []
@@ -160,24 +162,97 @@ def test_a_trial_is_plain_json(table):
 
 
 def test_the_interval_of_a_rate_is_wilsons():
-    true, guess = np.zeros(40), np.repeat([1.0, 0.0], [7, 33])
+    wrong = np.repeat([1.0, 0.0], [7, 33])
     expected = stats.binomtest(7, 40).proportion_ci(0.9, method="wilson")
-    assert _interval(7 / 40, true, guess, classes=True) == pytest.approx((expected.low, expected.high))
+    assert error_interval(7 / 40, wrong, rate=True) == pytest.approx((expected.low, expected.high))
 
 
 def test_the_interval_of_no_error_begins_at_0_and_of_nothing_else_ends_at_1():
-    zeros = np.zeros(30)
-    assert _interval(0.0, zeros, zeros, classes=True)[0] == 0.0
-    assert _interval(1.0, zeros, zeros + 1.0, classes=True)[1] == 1.0
+    assert error_interval(0.0, np.zeros(30), rate=True)[0] == 0.0
+    assert error_interval(1.0, np.ones(30), rate=True)[1] == 1.0
 
 
 def test_the_interval_of_an_nrmse_is_that_of_a_bootstrap():
     rng = np.random.default_rng(0)
-    true, guess = np.zeros(2000), rng.standard_t(8, 2000)
-    again = rng.choice(guess, (4000, 2000))
-    expected = np.quantile(np.sqrt((again**2).mean(1)), [0.05, 0.95])
-    low, high = _interval(float(np.sqrt((guess**2).mean())), true, guess, classes=False)
-    assert (low, high) == pytest.approx(expected, rel=0.01)
+    wrong = rng.standard_t(8, 2000) ** 2
+    expected = np.quantile(np.sqrt(rng.choice(wrong, (4000, 2000)).mean(1)), [0.05, 0.95])
+    found = error_interval(float(np.sqrt(wrong.mean())), wrong, rate=False)
+    assert found == pytest.approx(expected, rel=0.01)
+
+
+@pytest.mark.parametrize("rate", [True, False])
+def test_the_interval_of_a_ratio_is_that_of_a_bootstrap_of_cells(rate):
+    """Both errors of a cell go together: without that the interval would be twice as wide."""
+    rng = np.random.default_rng(0)
+    others = (rng.random(1500) < 0.5).astype(float) if rate else rng.standard_t(8, 1500) ** 2
+    losses = others * (rng.random(1500) < 0.8) if rate else others * rng.uniform(0.4, 0.8, 1500)
+    chosen = rng.integers(0, 1500, (2000, 1500))
+    ratios = losses[chosen].mean(1) / others[chosen].mean(1)
+    expected = np.quantile(ratios if rate else np.sqrt(ratios), [0.05, 0.95])
+    assert normalized_interval(losses, others, rate=rate) == pytest.approx(expected, rel=0.01)
+
+
+def test_the_mean_ratio_of_columns_has_the_interval_of_a_simulation():
+    rng = np.random.default_rng(0)
+    means, spreads = np.array([0.5, 0.9, 1.1]), np.array([0.05, 0.1, 0.2])
+    found = mean_with_interval([(m, m - 1.645 * s, m + 1.645 * s) for m, s in zip(means, spreads, strict=True)])
+    drawn = rng.normal(means, spreads, (40_000, 3)).mean(1)
+    assert found == pytest.approx((means.mean(), *np.quantile(drawn, [0.05, 0.95])), abs=0.003)
+
+
+def scored(name, error, baseline, low=0.0, high=np.inf):
+    return ColumnTrial(name, "real", "NRMSE", 50, error, error, error, baseline, 0.9, (), low, high)
+
+
+def test_a_trial_says_what_it_gains_over_the_mean_or_mode_column_by_column():
+    """Not by the mean of errors, in which an error rate of 0.6 weighs more than an NRMSE of 0.1."""
+    columns = (
+        scored("a", 0.3, 0.6, 0.4, 0.6),
+        scored("b", 0.09, 0.1, 0.8, 1.1),
+        scored("c", 0.0, 0.0),
+        scored("d", 0.12, 0.1, 1.1, 1.3),
+    )
+    trial = Trial(columns, 0.1, "masked", "lip-none", 1.0)
+    assert trial.normalized == pytest.approx((0.5 + 0.9 + 1.2) / 3)
+    assert str(trial).startswith(
+        "On 200 cells that were hidden from it, the imputer's error is 13 % lower than that of filling in each "
+        "column's mean or most frequent class (90 % interval: "
+    )
+    assert str(trial).endswith("; better in 1 of 4 columns, level in 2, worse in 1.")
+    plain = trial.to_plain()
+    assert plain["normalized"] == trial.normalized
+    assert plain["columns"][0]["normalized"] == 0.5
+
+
+@pytest.mark.parametrize(
+    ("error", "says"), [(0.069, "is 31 % lower than"), (0.1, "is about the same as"), (0.12, "is 20 % higher than")]
+)
+def test_a_trial_cannot_be_read_backwards(error, says):
+    trial = Trial((scored("a", error, 0.1, 0.9 * error / 0.1, 1.1 * error / 0.1),), 0.1, "masked", "lip-none", 1.0)
+    assert f"the imputer's error {says} that of filling in" in str(trial)
+
+
+def test_the_winner_is_named_first_and_so_are_those_that_come_close():
+    trials = [
+        Trial((scored("a", error, 0.1, 9.0 * error, 11.0 * error),), 0.1, model, "lip-none", 1.0)
+        for model, error in (("vae", 0.08), ("masked", 0.05), ("mixture", 0.052))
+    ]
+    ranked = rank_trials(trials)
+    assert [one.model for one in ranked] == ["masked", "mixture", "vae"]
+    said = say_winner(ranked)
+    assert said.startswith("Best: masked lip-none. On 50 cells that were hidden from it, its error is 50 % lower than")
+    assert said.endswith("Within that interval too: mixture lip-none.")
+
+
+def test_a_trial_without_anything_to_gain_says_nothing():
+    assert str(Trial((scored("a", 0.0, 0.0),), 0.1, "masked", "lip-none", 1.0)) == ""
+
+
+def test_the_marginal_model_is_level_with_mean_and_mode(table):
+    trial = try_imputer(Imputer("marginal"), table.drop(columns="people"))  # whose mean would be rounded
+    assert trial.normalized_interval == pytest.approx((1.0, 1.0, 1.0), abs=1e-6)
+    assert "is about the same as" in str(trial)
+    assert str(trial).endswith("better in 0 of 3 columns, level in 3.")
 
 
 @pytest.mark.parametrize("share", [0.0, 1.0, -0.1, float("nan")])

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from html.parser import HTMLParser
 from typing import Any
 
 import numpy as np
@@ -24,6 +26,38 @@ HOSTILE = (
 """Names that a column may have, and that must stay texts."""
 
 
+class Page(HTMLParser):
+    """The elements of a page, its texts, and what its scripts hold."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.texts: list[str] = []
+        self.scripts: list[str] = []
+        self._inside = ""
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+        self._inside = tag
+
+    def handle_endtag(self, tag: str) -> None:
+        self._inside = ""
+
+    def handle_data(self, data: str) -> None:
+        if self._inside != "style":
+            (self.scripts if self._inside == "script" else self.texts).append(data)
+
+    @property
+    def text(self) -> str:
+        """All texts, without breaks."""
+        return re.sub(r"\s+", " ", " ".join(self.texts))
+
+    def anchors(self) -> set[str]:
+        """The identifiers of elements."""
+        return {attributes["id"] or "" for _, attributes in self.elements if "id" in attributes}
+
+
 def make_trial(kinds: Mapping[str, str], seed: int = 0) -> Trial:
     """Score columns of some kinds, with made-up errors."""
     rng = np.random.default_rng(seed)
@@ -37,7 +71,8 @@ def make_trial(kinds: Mapping[str, str], seed: int = 0) -> Trial:
         )
         measure, covered = ("error rate", None) if classes else ("NRMSE", float(rng.uniform(0.84, 0.94)))
         scored = (60, error, 0.85 * error, 1.15 * error, baseline)
-        columns.append(ColumnTrial(name, kind, measure, *scored, covered, examples))
+        ratio = error / baseline
+        columns.append(ColumnTrial(name, kind, measure, *scored, covered, examples, 0.98 * ratio, 1.02 * ratio))
     return Trial(tuple(columns), 0.2, "masked", "lip-none", 3.2)
 
 

@@ -10,51 +10,19 @@ import re
 import sys
 import time
 from dataclasses import replace
-from html.parser import HTMLParser
 from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
-from report_parts import HOSTILE, make_diagnosis, make_table, make_trial
+from report_parts import HOSTILE, Page, make_diagnosis, make_table, make_trial
 
 import evenly
-from evenly.report.distributions import bin_edges, distributions
+from evenly.report.cells import read_cells
+from evenly.report.distributions import bin_edges, distribution
 from evenly.tables import Column, Schema, infer_schema
 
 pytest.importorskip("plotly")
-
-
-class Page(HTMLParser):
-    """The elements of a page, its texts, and what its scripts hold."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__(convert_charrefs=True)
-        self.elements: list[tuple[str, dict[str, str | None]]] = []
-        self.texts: list[str] = []
-        self.scripts: list[str] = []
-        self._inside = ""
-        self.feed(text)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.elements.append((tag, dict(attrs)))
-        self._inside = tag
-
-    def handle_endtag(self, tag: str) -> None:
-        self._inside = ""
-
-    def handle_data(self, data: str) -> None:
-        if self._inside != "style":
-            (self.scripts if self._inside == "script" else self.texts).append(data)
-
-    @property
-    def text(self) -> str:
-        """All texts, without breaks."""
-        return re.sub(r"\s+", " ", " ".join(self.texts))
-
-    def anchors(self) -> set[str]:
-        """The identifiers of elements."""
-        return {attributes["id"] or "" for _, attributes in self.elements if "id" in attributes}
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +30,7 @@ def people():
     given, filled = make_table()
     kinds = {column.name: column.kind for column in infer_schema(given).columns}
     parts = {"filled": filled, "trial": make_trial(kinds), "diagnosis": make_diagnosis(kinds)}
-    return given, parts | {"comparison": [("masked", 0.2, 0.3, 12.0)], "command": "evenly impute a.csv", "seed": 7}
+    return given, parts | {"comparison": [make_trial(kinds)], "command": "evenly impute a.csv", "seed": 7}
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +43,10 @@ def test_the_sections_come_in_their_order(page):
     assert order == list(SECTIONS)
 
 
-SECTIONS = ("summary", "columns", "diagnosis", "each", "comparison", "settings")
+SECTIONS = (
+    *("summary", "comparison", "columns", "accuracy", "rows", "missing", "associations", "diagnosis", "each"),
+    "settings",
+)
 
 
 def test_the_summary_has_the_numbers_that_matter(people, page):
@@ -83,23 +54,48 @@ def test_the_summary_has_the_numbers_that_matter(people, page):
     missing = int(given.isna().to_numpy().sum())
     assert f"{missing:,} cells of the table" in page.text
     assert "All of them were filled" in page.text
-    assert f"The error is {parts['trial'].error:.3f} on average" in page.text
     assert parts["diagnosis"].verdict in page.text
-    worse = [one.column for one in parts["trial"].columns if one.error >= one.baseline]
+    worse = [one.column for one in parts["trial"].columns if one.normalized_low > 1.0]
     assert worse
-    assert f"No better than that: {worse[0]}" in page.text
+    name = worse[0] if worse[0].strip() else "(no name)"
+    assert f"Better filled by their mean or most frequent class: {name}" in page.text
 
 
 @pytest.mark.parametrize(
     ("error", "expected"),
-    [(0.1, "class gives 0.400: 75 % less."), (0.4, "class gives 0.400, which is no worse."), (0.5, "no worse.")],
+    [(0.1, "is 75 % lower than that of"), (0.4, "is about the same as that of"), (0.5, "is 25 % higher than that of")],
 )
-def test_the_summary_says_how_much_less_the_error_is_or_that_the_mean_does_as_well(error, expected):
-    """The share of the error that is gone, not the one that is left."""
+def test_the_first_sentence_says_how_much_lower_the_error_is_than_that_of_mean_or_mode(error, expected):
+    """In words that cannot be read backwards."""
     given = make_table(50)[0][["age"]]
     (scored,) = make_trial({"age": "real"}).columns
     trial = replace(make_trial({}), columns=(replace(scored, error=error, baseline=0.4),))
-    assert expected in Page(evenly.make_report(given, trial=trial)).text.replace("\u00a0", " ")
+    page = Page(evenly.make_report(given, trial=trial))
+    assert f"the imputer's error {expected} filling in each column's mean" in page.text.replace("\u00a0", " ")
+
+
+def test_the_columns_that_gain_least_come_first_in_the_table_and_below(people):
+    given, parts = people
+    page = Page(evenly.make_report(given, filled=parts["filled"], trial=parts["trial"]))
+    ranked = sorted(parts["trial"].columns, key=lambda one: -one.normalized)
+    places = [a["data-column"] for tag, a in page.elements if tag == "tr" and "data-column" in a]
+    assert [given.columns[int(place)] for place in places] == [one.column for one in ranked]
+    assert [a["data-column"] for tag, a in page.elements if tag == "article"] == places
+
+
+def test_the_report_of_an_imputer_does_not_speak_of_other_trainings(people):
+    given, parts = people
+    page = Page(evenly.make_report(given, filled=parts["filled"], trial=parts["trial"]))
+    for word in ("overlooked", "Smoothness", "Gradient", "Verdict", "short training"):
+        assert word not in page.text
+
+
+def test_beside_an_imputer_the_diagnosis_says_that_it_is_about_another_model(people, page):
+    assert "It is not the imputer that filled the table." in page.text
+    given, parts = people
+    alone = Page(evenly.make_report(given, diagnosis=parts["diagnosis"])).text
+    assert "not the imputer" not in alone
+    assert "Smoothness, std" in alone
 
 
 def test_every_column_has_its_error_with_interval_beside_the_baseline(people, page):
@@ -117,8 +113,8 @@ def test_what_was_not_given_is_left_out():
     given, _ = make_table(50)
     text = evenly.make_report(given)
     page = Page(text)
-    assert page.anchors() & set(SECTIONS) == {"summary", "columns", "each", "settings"}
-    for word in ("hidden", "Mean or mode", "Overlooked", "Verdict", "Seed", "filled"):
+    assert page.anchors() & set(SECTIONS) == {"summary", "columns", "missing", "associations", "each", "settings"}
+    for word in ("hidden", "Mean or mode", "Overlooked", "Verdict", "Seed", "filled", "imputed"):
         assert word not in page.text
 
 
@@ -138,7 +134,7 @@ def test_columns_that_were_not_scored_are_shown_without_an_error(people):
     given, parts = people
     trial = replace(parts["trial"], columns=parts["trial"].columns[:1])
     page = Page(evenly.make_report(given, trial=trial))
-    assert page.text.count("(90 % interval") == 1
+    assert page.text.count("on 60 hidden cells;") == 1
     assert len([a for tag, a in page.elements if tag == "article"]) == given.shape[1]
 
 
@@ -153,7 +149,8 @@ def test_nothing_of_a_table_becomes_an_element(people, page):
     given, parts = people
     harmless = {name: f"column {j}" for j, name in enumerate(given.columns)}
     kinds = {harmless[column.name]: column.kind for column in infer_schema(given).columns}
-    same = parts | {"trial": make_trial(kinds), "diagnosis": make_diagnosis(kinds)}
+    trial = make_trial(kinds)
+    same = parts | {"trial": trial, "diagnosis": make_diagnosis(kinds), "comparison": [trial]}
     cells = {"<b>bold</b>": "one", "</script>": "two", "plain": "three"}
     given, same["filled"] = (frame.replace(cells).rename(columns=harmless) for frame in (given, parts["filled"]))
     other = Page(evenly.make_report(given, **same, title="harmless"))
@@ -172,7 +169,7 @@ def test_the_data_cannot_end_their_element(page):
 
 
 def test_halves_of_characters_do_not_stop_a_report(tmp_path):
-    evenly.write_report(tmp_path / "r.html", [[1.0], [2.5]], title="a\ud83db", comparison=[("\udfff", 0.1, 0.2, 1.0)])
+    evenly.write_report(tmp_path / "r.html", [[1.0], [2.5]], title="a\ud83db", command="\udfff")
     assert "<h1>a\ufffdb</h1>" in (tmp_path / "r.html").read_text(encoding="utf-8")
 
 
@@ -204,7 +201,8 @@ def test_every_chart_has_a_text_and_its_numbers(page):
 def test_observed_and_imputed_cells_are_drawn_as_shares_so_that_few_compare_with_many():
     full = pd.DataFrame({"a": ["x", "x", "x", "y"] * 10 + ["x", "y", "y", "y"]})
     given = full.where((np.arange(44) < 40)[:, None])
-    (chart,) = json.loads(Page(evenly.make_report(given, filled=full)).scripts[0])
+    charts = json.loads(Page(evenly.make_report(given, filled=full)).scripts[0])
+    chart = next(one for one in charts if one["type"] == "classes")
     drawn = {label: shares for label, *shares in zip(chart["labels"], chart["observed"], chart["imputed"], strict=True)}
     assert drawn == {"x": [0.75, 0.25], "y": [0.25, 0.75]}
 
@@ -246,7 +244,8 @@ def test_numbers_that_are_none_do_not_reach_the_charts(people):
         raise AssertionError(text)
 
     charts = json.loads(page.scripts[0], parse_constant=refuse)
-    assert next(chart for chart in charts if chart["type"] == "curves")["lines"][0]["gain"] == [None, None, 0.0]
+    curves = [chart["lines"][0]["gain"] for chart in charts if chart["type"] == "curves"]
+    assert [None, None, 0.0] in curves
     assert "nan" not in page.text.lower()
     assert "inf" not in re.findall(r"\w+", page.text.lower())
 
@@ -334,6 +333,10 @@ def test_a_broken_write_leaves_the_old_report(tmp_path):
 
 
 # --- distributions ----------------------------------------------------------------------------------------------
+
+
+def distributions(given, filled, schema):
+    return {one.name: distribution(one) for one in read_cells(given, filled, None, schema)}
 
 
 def test_counts_are_those_of_the_cells():

@@ -28,27 +28,38 @@ def write_page(path: Path | None, table: Any, **parts: Any) -> None:
         write_report(path, table, command=command_line(), **parts)
 
 
+def write_imputed_page(path: Path | None, table: Any, full: Any, found: Any, **about: Any) -> None:
+    """Write a report on a table and the imputer that filled it, if a file is named; cells are drawn only then."""
+    if path is None:
+        return
+    from evenly.evaluation import draw_cells
+
+    write_page(path, table, filled=full, draws=draw_cells(found.imputer, table), **vars(found), **about)
+
+
 def show_trial(trial: Any) -> None:
-    """Print the error of each column on hidden cells, beside that of its mean or most frequent class."""
+    """Print the error of each column on hidden cells, worst first, relative to its mean or most frequent class."""
     show_table(
-        ("column", "measure", "error", "90 % interval", "mean or mode", "covered"),
+        ("column", "measure", "error", "mean or mode", "ratio", "90 % interval", "covered"),
         [
             (
                 one.column,
                 one.measure,
                 f"{one.error:.4f}",
-                f"{one.low:.3f} to {one.high:.3f}",
                 f"{one.baseline:.4f}",
+                f"{one.normalized:.2f}",
+                f"{one.normalized_low:.2f} to {one.normalized_high:.2f}" if one.baseline else "",
                 "" if one.covered is None else f"{one.covered:.0%}",
             )
-            for one in trial.columns
+            for one in sorted(trial.columns, key=lambda one: -one.normalized)
         ],
         title=f"Held-out error on the {trial.share:.0%} of known cells that were hidden "
         f"({trial.model}, {trial.method})",
-        right=("error", "90 % interval", "mean or mode", "covered"),
+        right=("error", "mean or mode", "ratio", "90 % interval", "covered"),
     )
+    say(str(trial))
     say(
-        f"Mean over columns: {trial.error:.4f}; of the mean or the most frequent class: {trial.baseline:.4f}. "
+        "Ratio: error / error of the mean or the most frequent class, below 1 is better, with its 90 % interval. "
         "Covered: numbers inside their own 90 % intervals."
     )
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 from evenly.evaluation.peers import METHOD, PEER_IMPUTERS
 from evenly.evaluation.trials import Trial
+from evenly.evaluation.wording import say_trial
 
 CANDIDATES = (
     ("masked", "lip-none"),
@@ -70,5 +72,26 @@ def errors_by_column(trials: Sequence[Trial]) -> dict[str, list[Any]]:
 
 def worst_column(trial: Trial) -> tuple[str, float] | None:
     """Return the column that gains least over its mean or most frequent class, and its share of that error."""
-    ratios = {one.column: one.error / one.baseline for one in trial.columns if one.baseline}
+    ratios = {one.column: one.normalized for one in trial.columns if one.baseline}
     return max(ratios.items(), key=lambda item: item[1], default=None)
+
+
+def rank_trials(trials: Sequence[Trial]) -> list[Trial]:
+    """Return trials from the best to the worst, by their errors relative to the mean or the mode.
+
+    Examples
+    --------
+    >>> rank_trials([Trial((), 0.1, "vae", "std-none", 0.0)])[0].model
+    'vae'
+    """
+    return sorted(trials, key=lambda one: (math.isnan(one.normalized), one.normalized))
+
+
+def say_winner(ranked: Sequence[Trial]) -> str:
+    """Say which trial is best, by how much it beats the mean or the mode, and which others are within its interval."""
+    best, *others = ranked
+    high = best.normalized_interval[2]
+    level = [f"{one.model} {one.method}" for one in others if one.normalized <= high]
+    within = f" Within that interval too: {', '.join(level)}." if level else ""
+    found = say_trial(best, "its")
+    return f"Best: {best.model} {best.method}. {found}{within}" if found else "Nothing was scored."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 import warnings
 from collections.abc import Iterator, Sequence
@@ -14,9 +15,11 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from evenly._support import EvenlyWarning, InterruptedWarning, TableError
+from evenly.evaluation.intervals import error_interval, mean_with_interval, normalized_interval
 from evenly.evaluation.peers import METHOD, PeerImputer, as_peer, impute_visible
+from evenly.evaluation.wording import say_trial
 from evenly.imputation import Imputer
-from evenly.metrics import baseline_errors, column_errors, hold_out
+from evenly.metrics import baseline_errors, column_errors, hold_out, mean_or_mode, ratio_to_baseline
 from evenly.tables import (
     DECLARED,
     Column,
@@ -35,8 +38,6 @@ Flags = npt.NDArray[np.bool_]
 
 LEVEL = 0.9
 """Level of the intervals: of each column's error, and of the imputed numbers whose coverage is counted."""
-Z = 1.6448536269514722
-"""Half-width of a 90 % interval of a normal mean, in standard errors."""
 N_EXAMPLES = 5
 
 
@@ -60,11 +61,19 @@ class ColumnTrial:
     """The share of numbers inside their 90 % intervals; None for classes, and for imputers without intervals."""
     examples: tuple[tuple[Any, Any], ...]
     """Some hidden cells: true and imputed values."""
+    normalized_low: float = 0.0
+    normalized_high: float = math.inf
+    """A 90 % interval of `normalized`: both errors are taken on the same cells, so that it is narrower than theirs."""
+
+    @property
+    def normalized(self) -> float:
+        """The error divided by the baseline: below 1 is better than the mean or the most frequent class."""
+        return float(ratio_to_baseline(np.array([self.error]), np.array([self.baseline]))[0])
 
 
 @dataclass(frozen=True)
 class Trial:
-    """The errors of an imputer on cells that were hidden from it.
+    """The errors of an imputer on cells that were hidden from it; `print` says them in one sentence.
 
     Examples
     --------
@@ -88,9 +97,37 @@ class Trial:
         """The mean over columns of the error of the mean or the most frequent class."""
         return _mean([one.baseline for one in self.columns])
 
+    @property
+    def normalized(self) -> float:
+        """The mean over columns of error / baseline: how much of the error of the mean or the mode is left.
+
+        Columns whose baseline makes no error are left out; NaN if all are.
+        """
+        return self.normalized_interval[0]
+
+    @property
+    def normalized_interval(self) -> tuple[float, float, float]:
+        """`normalized`, and both ends of its 90 % interval."""
+        scored = [one for one in self.columns if one.baseline > 0.0 and math.isfinite(one.error)]
+        return mean_with_interval([(one.normalized, one.normalized_low, one.normalized_high) for one in scored])
+
+    def __str__(self) -> str:
+        return say_trial(self)
+
     def to_plain(self) -> dict[str, Any]:
         """Return the trial as plain JSON types."""
-        return {"error": self.error, "baseline": self.baseline, **asdict(self)}
+        value, low, high = self.normalized_interval
+        found = asdict(self)
+        for one, own in zip(self.columns, found["columns"], strict=True):
+            own["normalized"] = one.normalized
+        return {
+            "error": self.error,
+            "baseline": self.baseline,
+            "normalized": value,
+            "normalized_low": low,
+            "normalized_high": high,
+            **found,
+        }
 
 
 def _mean(values: Sequence[float]) -> float:
@@ -235,6 +272,7 @@ def _rounded(predicted: Floats, opened: Table) -> Floats:
 def _score(attempt: _Attempt, truth: Floats, hidden: Flags, opened: Table) -> Iterator[ColumnTrial]:
     columns, predicted, ends = attempt[:3]
     errors, baseline = column_errors(columns, truth, predicted, hidden), baseline_errors(columns, truth, hidden)
+    plain = mean_or_mode(columns, truth, hidden)
     for j, column in enumerate(columns):
         own = hidden[:, j]
         if not own.any():
@@ -243,7 +281,9 @@ def _score(attempt: _Attempt, truth: Floats, hidden: Flags, opened: Table) -> It
         covered = None
         if ends is not None and not column.has_classes:
             covered = float(((ends[0][own, j] <= true) & (true <= ends[1][own, j])).mean())
-        low, high = _interval(float(errors[j]), true, guess, classes=column.has_classes)
+        losses, others = _losses(true, guess, plain[own, j], classes=column.has_classes)
+        low, high = error_interval(float(errors[j]), losses, rate=column.has_classes)
+        ends_of_ratio = normalized_interval(losses, others, rate=column.has_classes)
         whole = opened.columns[j].storage == "integer" and not column.has_classes
         cells = [
             [int(cell) if whole else _plain(cell) for cell in decode(column, values[:N_EXAMPLES])]
@@ -260,23 +300,20 @@ def _score(attempt: _Attempt, truth: Floats, hidden: Flags, opened: Table) -> It
             float(baseline[j]),
             covered,
             tuple(zip(*cells, strict=True)),
+            *ends_of_ratio,
         )
+
+
+def _losses(true: Floats, *guesses: Floats, classes: bool) -> list[Floats]:
+    """Return the losses of each cell, whose means give the errors: wrong or not, or squared differences.
+
+    Differences are relative to the largest of all, so that no square overflows or vanishes.
+    """
+    if classes:
+        return [(true != guess).astype(np.float64) for guess in guesses]
+    sizes = np.abs(true - np.stack(guesses))
+    return list((sizes / max(float(sizes.max()), 1e-300)) ** 2)
 
 
 def _plain(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
-
-
-def _interval(error: float, true: Floats, guess: Floats, *, classes: bool) -> tuple[float, float]:
-    """Return the 90 % interval of an error: Wilson's for a rate; from the spread of squared errors for an NRMSE."""
-    n = len(true)
-    if classes:
-        middle, spread = error + Z**2 / (2 * n), Z * np.sqrt(error * (1 - error) / n + Z**2 / (4 * n**2))
-        low, high = (float((middle + sign * spread) / (1 + Z**2 / n)) for sign in (-1.0, 1.0))
-        return low if error > 0.0 else 0.0, high if error < 1.0 else 1.0  # exact, despite rounding
-    size = np.abs(true - guess)
-    squares = (size / max(size.max(), 1e-300)) ** 2
-    if n < 2 or not squares.any():
-        return (error, error) if n > 1 else (0.0, np.inf)
-    relative = Z * float(squares.std(ddof=1) / np.sqrt(n) / squares.mean())
-    return error * float(np.sqrt(max(0.0, 1.0 - relative))), error * float(np.sqrt(1.0 + relative))

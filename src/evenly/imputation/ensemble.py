@@ -134,8 +134,8 @@ class Ensemble:
         names = [one.name for one in modelled]
         if list(saved.baseline) != names or not saved.calibrations.keys() <= set(names):
             raise ValueError("baselines or calibrations of other columns than the modelled ones")
-        if not set(names).issuperset(saved.predictors, *saved.predictors.values()):
-            raise ValueError("predictors that are not among the modelled columns")
+        if not {one.name for one in specs}.issuperset(saved.predictors, *saved.predictors.values()):
+            raise ValueError("predictors that are not among the columns")
         model = _model_of(saved.model)
         by_network = _by_network(saved.n_networks if modelled else 0, tensors)
         if modelled and (arrays := model.expected_arrays(layout_of(model, modelled, saved.n_rows))) is not None:

@@ -1,20 +1,25 @@
-"""What the report shows, collected from the table, the imputer, the trial and the diagnosis."""
+"""What the report shows, collected from the table, the imputer, the trial, the diagnosis and the comparison."""
 
 from __future__ import annotations
 
+import math
 import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from evenly._version import __version__
-from evenly.report.distributions import Distribution, distributions
-from evenly.tables import Schema, infer_schema
+from evenly.evaluation import rank_trials
+from evenly.report.associations import Associations, find_associations
+from evenly.report.cells import Cells, read_cells
+from evenly.report.curves import LearningCurve, OwnTraining, own_curve, own_training, short_curves
+from evenly.report.distributions import Distribution, distribution
+from evenly.report.missingness import Missingness, find_missingness
+from evenly.report.rows import Repeated, ShownRows, count_repeated, show_rows
+from evenly.tables import Schema, infer_schema, open_table
 
-MOST_POINTS = 80
-"""Points of a learning curve: more would not be visible."""
 LONGEST_SETTING = 200
 
 
@@ -24,26 +29,15 @@ class ReportInput:
 
     table: Any
     filled: Any = None
+    draws: Any = None
     imputer: Any = None
     trial: Any = None
     diagnosis: Any = None
-    comparison: Sequence[Sequence[Any]] | None = None
+    comparison: Sequence[Any] | None = None
     title: str = ""
     command: str = ""
     seed: int | None = None
-
-
-@dataclass(frozen=True)
-class LearningCurve:
-    """A column's log-likelihood by epoch, above that of a model that knows only this column."""
-
-    method: str
-    epochs: tuple[int, ...]
-    gain: tuple[float, ...]
-    baseline: float
-    error: float | None = None
-    baseline_error: float | None = None
-    gradient_share: float | None = None
+    rows: int = 6
 
 
 @dataclass(frozen=True)
@@ -52,27 +46,21 @@ class ColumnContent:
 
     name: str
     kind: str
-    likelihood: str
+    modelled_by: str
     note: str
     cells: Distribution
     trial: Any
     balance: Any
-    curves: tuple[LearningCurve, ...]
+    curve: LearningCurve | None
+    """Of the imputer's own training."""
+    short_curves: tuple[LearningCurve, ...]
+    """Of the short trainings of the diagnosis."""
     overlooked: tuple[str, ...]
 
     @property
     def passed_through(self) -> bool:
         """Whether the column is not modelled and comes back untouched."""
         return self.kind == "ignore"
-
-
-class Candidate(NamedTuple):
-    """One row of a comparison."""
-
-    name: str
-    error: Any
-    baseline: Any
-    seconds: Any
 
 
 @dataclass(frozen=True)
@@ -82,9 +70,15 @@ class ReportContent:
     columns: tuple[ColumnContent, ...]
     n_rows: int
     filled: bool
+    repeated: Repeated | None
+    missingness: Missingness | None
+    associations: Associations | None
+    shown_rows: ShownRows | None
     trial: Any
+    training: OwnTraining | None
     diagnosis: Any
-    comparison: tuple[Candidate, ...]
+    comparison: tuple[Any, ...]
+    """Trials from the best to the worst."""
     settings: tuple[tuple[str, str], ...]
     versions: tuple[tuple[str, str], ...]
     title: str
@@ -102,25 +96,43 @@ class ReportContent:
         return sum(one.cells.n_filled for one in self.columns)
 
     @property
+    def ranked(self) -> list[tuple[int, ColumnContent]]:
+        """The columns with their places in the table: those that gain least over mean or mode first, if scored."""
+
+        def gains_least(pair: tuple[int, ColumnContent]) -> tuple[bool, bool, float]:
+            column, ratio = pair[1], math.nan if pair[1].trial is None else pair[1].trial.normalized
+            return column.passed_through, math.isnan(ratio), 0.0 if math.isnan(ratio) else -ratio
+
+        placed = list(enumerate(self.columns))
+        return placed if self.trial is None else sorted(placed, key=gains_least)
+
+    @property
     def mixes_tricks(self) -> bool:
         """Whether there are learning curves that cannot be compared with each other."""
-        return len({curve.method.partition("-")[2] for column in self.columns for curve in column.curves}) > 1
+        return len({curve.method.partition("-")[2] for column in self.columns for curve in column.short_curves}) > 1
 
 
 def collect(given: ReportInput) -> ReportContent:
-    """Collect what the report shows."""
-    imputer = given.imputer
-    schema: Schema = infer_schema(given.table) if imputer is None else imputer.schema_
-    cells = distributions(given.table, given.filled, schema)
+    """Collect what the report shows; every column is read once."""
+    imputer, opened = given.imputer, open_table(given.table, estimator="make_report", keep=True)
+    schema: Schema = infer_schema(opened) if imputer is None else imputer.schema_
+    cells = read_cells(opened, given.filled, given.draws, schema)
     params = {} if imputer is None else imputer.get_params()
     seed = params.get("random_state") if given.seed is None else given.seed
+    comparison = tuple(rank_trials(given.comparison or ()))
+    trial = given.trial if given.trial is not None or not comparison else comparison[0]
     return ReportContent(
-        columns=_columns(cells, schema, given),
-        n_rows=next(iter(cells.values())).n_rows,
+        columns=_columns(cells, schema, given, trial),
+        n_rows=len(cells[0].missing),
         filled=given.filled is not None,
-        trial=given.trial,
+        repeated=count_repeated(cells),
+        missingness=find_missingness(cells),
+        associations=find_associations(cells),
+        shown_rows=show_rows(cells, given.rows),
+        trial=trial,
+        training=own_training(imputer),
         diagnosis=given.diagnosis,
-        comparison=tuple(Candidate(str(name), *numbers) for name, *numbers in given.comparison or ()),
+        comparison=comparison,
         # Settings within another object have rows of their own.
         settings=tuple((name, show_setting(one)) for name, one in params.items() if not hasattr(one, "get_params")),
         versions=_versions(imputer is not None),
@@ -130,62 +142,33 @@ def collect(given: ReportInput) -> ReportContent:
     )
 
 
-def _columns(cells: Mapping[str, Distribution], schema: Schema, given: ReportInput) -> tuple[ColumnContent, ...]:
+def _columns(cells: Sequence[Cells], schema: Schema, given: ReportInput, trial: Any) -> tuple[ColumnContent, ...]:
     diagnosis = given.diagnosis
-    trials = {} if given.trial is None else {one.column: one for one in given.trial.columns}
+    trials = {} if trial is None else {one.column: one for one in trial.columns}
     balances = {} if diagnosis is None else {one.column: one for one in diagnosis.columns}
     reasons = {} if diagnosis is None else diagnosis.passed_through
     trainings = () if diagnosis is None else diagnosis.trainings
     declared = {column.name: column for column in schema.columns}
+    in_bins = getattr(given.imputer, "bins_", {})
     columns = []
-    for name, own in cells.items():
-        column, balance = declared.get(name), balances.get(name)
+    for own in cells:
+        name, column, balance = own.name, declared.get(own.name), balances.get(own.name)
         likelihood = getattr(balance, "likelihood", None) or getattr(column, "likelihood", None)
         columns.append(
             ColumnContent(
                 name=name,
                 kind="ignore" if column is None else column.kind,
-                likelihood=likelihood or "",
+                modelled_by="normal and bins" if name in in_bins else likelihood or "",
                 note=reasons.get(name, "" if column is None else column.note),
-                cells=own,
+                cells=distribution(own),
                 trial=trials.get(name),
                 balance=balance,
-                curves=_curves(name, trainings, given.imputer),
+                curve=own_curve(name, given.imputer),
+                short_curves=short_curves(name, trainings),
                 overlooked=tuple(one.method for one in trainings if name in one.overlooked),
             )
         )
     return tuple(columns)
-
-
-def _curves(name: str, trainings: Sequence[Any], imputer: Any) -> tuple[LearningCurve, ...]:
-    """Return the curves of the short trainings or, without any, that of the imputer's own training."""
-    found = [
-        _curve(
-            training.method,
-            training.log_likelihood[name],
-            training.baseline[name],
-            training.error.get(name),
-            training.baseline_error.get(name),
-            training.gradient_share.get(name),
-        )
-        for training in trainings
-        if name in training.log_likelihood
-    ]
-    if not trainings and name in getattr(imputer, "baseline_", {}):
-        found.append(_curve("the imputer", imputer.history_["log_likelihood"][name], imputer.baseline_[name]))
-    return tuple(curve for curve in found if curve.gain)
-
-
-def _curve(method: str, values: Any, baseline: float, *errors_and_share: Any) -> LearningCurve:
-    step = -(-len(values) // MOST_POINTS) or 1
-    epochs = tuple(range(len(values) - 1, -1, -step))[::-1]  # the last one is always included
-    return LearningCurve(
-        method,
-        tuple(epoch + 1 for epoch in epochs),
-        tuple(float(f"{float(values[epoch]) - baseline:.4g}") for epoch in epochs),
-        float(baseline),
-        *errors_and_share,
-    )
 
 
 def show_setting(value: Any) -> str:

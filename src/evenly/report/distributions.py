@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from evenly._support import TableError
-from evenly.tables import Column, Floats, Schema, TableColumn, cells_among, encode, open_table
+from evenly.report.cells import Cells
+from evenly.tables import Column, Floats
 
 MOST_BINS = 40
 MOST_CLASSES_SHOWN = 20
 TAIL = 0.005
 """The share of cells at each end that a histogram may leave out, if they would squeeze all others together."""
+QUANTILES = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
 SQUEEZED = 0.25
 """Others count as squeezed if they take less than this share of the axis."""
+
+
+class Quantiles(NamedTuple):
+    """Quantiles of a number at the levels of `QUANTILES`; empty without any cell."""
+
+    observed: tuple[float, ...]
+    imputed: tuple[float, ...]
 
 
 @dataclass(frozen=True)
@@ -28,11 +36,15 @@ class Distribution:
     n_rows: int
     n_missing: int
     n_filled: int
+    drawn: bool = False
+    """Whether imputed cells were drawn at random; if not, they are best guesses."""
     edges: tuple[float, ...] = ()
     classes: tuple[str, ...] = ()
     observed: tuple[int, ...] = ()
     imputed: tuple[int, ...] = ()
+    n_classes: int = 0
     beyond: int = 0
+    quantiles: Quantiles | None = None
 
     @property
     def n_observed(self) -> int:
@@ -40,54 +52,44 @@ class Distribution:
         return self.n_rows - self.n_missing
 
 
-def distributions(table: Any, filled: Any, schema: Schema) -> dict[str, Distribution]:
-    """Return how the cells of a table and of the filled one are distributed, by column.
+def distribution(cells: Cells) -> Distribution:
+    """Return how the observed and the imputed cells of a column are distributed.
 
-    Parameters
-    ----------
-    table : dataframe or array
-        As given, with its missing cells.
-    filled : dataframe or array, optional
-        The same rows, with imputed cells; columns that it lacks count as not imputed.
-    schema : Schema
-        The kinds and classes of the columns, and the markers of missing cells.
+    Imputed cells are those drawn at random or, without any, the best guesses.
 
     Examples
     --------
+    >>> from evenly.report.cells import read_cells
     >>> from evenly.tables.schema import Column, Schema
     >>> schema = Schema(columns=[Column(name="x0", kind="real")])
-    >>> found = distributions([[0.0], [1.0], [np.nan]], [[0.0], [1.0], [1.0]], schema)["x0"]
-    >>> found.edges, found.observed, found.imputed
-    ((-0.5, 0.5, 1.5), (1, 1), (0, 1))
+    >>> found = distribution(*read_cells([[0.0], [1.0], [np.nan]], [[0.0], [1.0], [1.0]], None, schema))
+    >>> found.edges, found.observed, found.imputed, found.quantiles.observed[3]
+    ((-0.5, 0.5, 1.5), (1, 1), (0, 1), 0.5)
     """
-    given = open_table(table, estimator="make_report")
-    full = None if filled is None else open_table(filled, estimator="make_report")
-    if full is not None and full.n_rows != given.n_rows:
-        raise TableError(f"{full.n_rows} rows in the filled table", f"expected the {given.n_rows} of the given one")
-    others = {} if full is None else {cells.name: cells for cells in full.columns}
-    known = {column.name: column for column in schema.columns}
-    return {
-        cells.name: _of_column(known.get(cells.name), cells, others.get(cells.name), given.n_rows)
-        for cells in given.columns
-    }
-
-
-def _of_column(column: Column | None, cells: TableColumn, full: TableColumn | None, n_rows: int) -> Distribution:
-    if column is None or column.kind == "ignore":
-        return Distribution(n_rows, n_rows - cells.n_observed, 0)
-    values, unknown = encode(column, cells)
-    missing = np.isnan(values) & ~cells_among(cells, unknown)
-    new = np.full(0, np.nan) if full is None else encode(column, full)[0][missing]
-    seen, new = values[~np.isnan(values)], new[~np.isnan(new)]
-    counts = int(missing.sum()), len(new)
+    column, counts = cells.column, (len(cells.missing), int(cells.missing.sum()), len(cells.filled))
+    if column is None:
+        return Distribution(*counts)
+    drawn = len(cells.drawn) > 0
+    seen, new = cells.observed, cells.drawn if drawn else cells.filled
     if not len(seen) and not len(new):
-        return Distribution(n_rows, *counts)
+        return Distribution(*counts)
     if column.has_classes:
-        return Distribution(n_rows, *counts, **_by_class(column, seen, new))
+        return Distribution(*counts, drawn=drawn, **_by_class(column, seen, new))
     edges = bin_edges(np.concatenate([seen, new]))
     observed, imputed = (np.histogram(one, edges)[0] for one in (seen, new))
     beyond = len(seen) + len(new) - int(observed.sum() + imputed.sum())
-    return Distribution(n_rows, *counts, _plain(edges), (), _plain(observed), _plain(imputed), beyond)
+    quantiles = Quantiles(_quantiles(seen), _quantiles(new))
+    return Distribution(
+        *counts, drawn, _plain(edges), (), _plain(observed), _plain(imputed), beyond=beyond, quantiles=quantiles
+    )
+
+
+def _quantiles(values: Floats) -> tuple[float, ...]:
+    values = values[np.isfinite(values)]
+    if not len(values):
+        return ()
+    unit = max(float(np.abs(values).max()), 1e-300)  # the distance of -1e308 and 1e308 is no number
+    return _plain(np.quantile(values / unit, QUANTILES) * unit)
 
 
 def _plain(values: Any) -> tuple[Any, ...]:
@@ -130,4 +132,8 @@ def _by_class(column: Column, seen: Floats, new: Floats) -> dict[str, Any]:
         labels.append(f"other ({len(rest)} classes)")
         found["observed"].append(int(observed[rest].sum()))
         found["imputed"].append(int(imputed[rest].sum()))
-    return {"classes": tuple(labels), **{name: tuple(counts) for name, counts in found.items()}}
+    return {
+        "classes": tuple(labels),
+        "n_classes": len(classes),
+        **{name: tuple(counts) for name, counts in found.items()},
+    }

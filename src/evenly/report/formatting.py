@@ -60,10 +60,10 @@ def count(n: int, noun: str) -> str:
 
     Examples
     --------
-    >>> count(1, "row"), count(30000, "row")
-    ('1 row', '30,000 rows')
+    >>> count(1, "row"), count(30000, "row"), count(2, "class")
+    ('1 row', '30,000 rows', '2 classes')
     """
-    return f"{n:,} {noun if n == 1 else noun + 's'}"
+    return f"{n:,} {noun if n == 1 else noun + ('es' if noun.endswith('s') else 's')}"
 
 
 def cell(value: Any) -> str:

@@ -43,7 +43,7 @@
     yaxis: {
       tickmode: "array",
       tickvals: chart.names.map((_, i) => i),
-      ticktext: chart.names.map((name) => label(name, narrow(width) ? 14 : 28)),
+      ticktext: chart.names.map((name) => label(name, narrow(width) ? chart.longest || 14 : 28)),
       autorange: false,
       range: [chart.names.length - 0.4, -0.6],
       automargin: true,
@@ -82,19 +82,34 @@
     text, x, y: 0, yref: "paper", xanchor: "left", yanchor: "bottom", xshift: 4, showarrow: false, bgcolor: c.paper,
     font: { size: 11, color: c.soft },
   });
+  // Single epochs are noisy where other cells are hidden in each: the mean of those around shows the way.
+  const smoothed = (values) => {
+    const half = Math.max(1, Math.round(values.length / 16));
+    return values.map((_, i) => {
+      const near = finite(values.slice(Math.max(0, i - half), i + half + 1));
+      return near.length ? near.reduce((sum, one) => sum + one, 0) / near.length : null;
+    });
+  };
+  const ownCurve = (name, x, y, c, hovered) => [
+    { type: "scatter", mode: y.length > 1 ? "lines" : "markers", name, x, y, hovertemplate: hovered, opacity: y.length > 10 ? 0.35 : 1, line: { color: c.first, width: 1.5 }, marker: { color: c.first } },
+    ...(y.length > 10
+      ? [{ type: "scatter", mode: "lines", name: "moving average", x, y: smoothed(y), hoverinfo: "skip", line: { color: c.first, width: 3 } }]
+      : []),
+  ];
   const finite = (values) => values.filter((value) => value !== null);
 
   // Known before a chart is drawn, so that nothing moves when it is.
   const height = (chart, width) => {
-    const rowHeight = { smoothness: 24, errors: 24, gradient: 28, comparison: 30 }[chart.type];
+    const rowHeight = { smoothness: 24, errors: 24, gradient: 28, intervals: 24, bars: 24 }[chart.type];
     if (rowHeight) return 110 + rowHeight * chart.names.length;
+    if (chart.type === "heat") return (narrow(width) ? 120 : 170) + (narrow(width) ? 15 : 24) * chart.names.length;
     if (chart.type === "classes") return Math.max(240, 90 + 28 * chart.labels.length);
     return chart.type === "curves" && narrow(width) ? 270 : 240;
   };
 
   const kinds = {
     numbers(chart, c) {
-      const { edges, observed, imputed } = chart;
+      const { edges, observed, imputed, imputed_name: name } = chart;
       const middle = edges.slice(1).map((edge, i) => 0.5 * edge + 0.5 * edges[i]);
       const customdata = middle.map((_, i) => `${edges[i].toPrecision(4)} to ${edges[i + 1].toPrecision(4)}`);
       const traces = [];
@@ -111,7 +126,7 @@
         const x = [edges[0], ...edges];
         const y = [0, ...imputed, 0];
         traces.push({
-          type: "scatter", mode: "lines", name: "imputed", x, y, hoverinfo: "skip",
+          type: "scatter", mode: "lines", name, x, y, hoverinfo: "skip",
           line: { color: c.second, width: 2.5, shape: "hv" },
         }, {
           type: "scatter", mode: "markers", x: middle, y: imputed, customdata, showlegend: false,
@@ -136,7 +151,7 @@
       });
       const traces = [];
       if (chart.observed) traces.push(bar("observed", chart.observed, c.first + "80", "", chart.imputed ? -0.19 : 0));
-      if (chart.imputed) traces.push(bar("imputed", chart.imputed, c.second, "/", chart.observed ? 0.19 : 0));
+      if (chart.imputed) traces.push(bar(chart.imputed_name, chart.imputed, c.second, "/", chart.observed ? 0.19 : 0));
       const base = rows(named, width);
       return {
         traces,
@@ -147,7 +162,8 @@
       };
     },
     curves(chart, c) {
-      const traces = chart.lines.map((one, place) => {
+      const traces = chart.lines.flatMap((one, place) => {
+        if (chart.own) return ownCurve(label(one.method), one.epochs, one.gain, c, "epoch %{x}: %{y:.3~g}<extra></extra>");
         const own = styleOf(one.method, place, c);
         return {
           type: "scatter", mode: one.gain.length > 1 ? "lines" : "markers", name: label(one.method), x: one.epochs, y: one.gain,
@@ -227,14 +243,78 @@
         },
       };
     },
-    comparison(chart, c, width) {
-      const base = { type: "scatter", mode: "markers", y: chart.names.map((_, i) => i), customdata: chart.names.map((name) => label(name)) };
+    // Values with their intervals, one row each, beside a reference. What lies far off is drawn at the edge, as an arrow.
+    intervals(chart, c, width) {
+      const edge = chart.share ? 1 : 2;
+      const far = chart.values.map((value) => value > edge);
+      const at = (value) => (value === null ? edge : Math.min(value, edge));
+      const show = (value) => (value === null ? "∞" : chart.share ? `${Number((100 * value).toPrecision(3))} %` : Number(value.toPrecision(3)));
+      const x = [], y = [];
+      chart.values.forEach((value, i) => {
+        if (value !== null) { x.push(at(chart.lows[i] ?? 0), at(chart.highs[i]), null); y.push(i, i, null); }
+      });
+      const texts = chart.names.map(
+        (name, i) => `${label(name)}<br>${chart.name}: ${show(chart.values[i])}<br>90 % interval: ${show(chart.lows[i])} to ${show(chart.highs[i])}`,
+      );
       return {
         traces: [
-          { ...base, name: "mean or mode", x: chart.baselines, hovertemplate: hover("mean or mode: %{x:.3~g}"), marker: { symbol: "line-ns-open", size: 18, color: c.second, line: { width: 2.5 } } },
-          { ...base, name: "error", x: chart.errors, hovertemplate: hover("error: %{x:.3~g}"), marker: { symbol: "diamond", size: 11, color: c.first } },
+          { type: "scatter", mode: "lines", name: "90 % interval", x, y, hoverinfo: "skip", line: { color: c.first, width: 2.5 } },
+          {
+            type: "scatter", mode: "markers", name: label(chart.share ? "share" : "ratio"), x: chart.values.map((value) => (value === null ? null : at(value))),
+            y: chart.names.map((_, i) => i), customdata: texts, hovertemplate: "%{customdata}<extra></extra>",
+            marker: { color: c.first, size: 10, symbol: far.map((is) => (is ? "triangle-right" : "diamond")) },
+          },
+          {
+            type: "scatter", mode: "lines", name: label(chart.reference_name), x: [chart.reference, chart.reference],
+            y: [-0.6, chart.names.length - 0.4], hoverinfo: "skip", line: { color: c.second, width: 2, dash: "dot" },
+          },
         ],
-        layout: { ...rows(chart, width), xaxis: { title: { text: "error" }, rangemode: "tozero", nticks: 7 } },
+        layout: {
+          ...rows(chart, width),
+          xaxis: {
+            title: { text: narrow(width) || !chart.share ? chart.name : `${chart.name} their 90 % intervals` }, zeroline: false, nticks: 6,
+            ...(chart.share ? { range: [Math.min(0.5, ...finite(chart.lows)) - 0.02, 1.02], tickformat: ",.0%" } : { rangemode: "tozero" }),
+          },
+        },
+      };
+    },
+    bars(chart, c, width) {
+      const [one] = chart.series;
+      return {
+        traces: [{
+          type: "bar", orientation: "h", name: label(one.name), x: one.values, y: one.values.map((_, i) => i), width: 0.6,
+          customdata: chart.names.map((name) => label(name)), hovertemplate: hover("%{x:.1%} missing"), marker: { color: c.gray },
+        }],
+        layout: { ...rows(chart, width), xaxis: { title: { text: "share of cells" }, tickformat: ",.1~%", rangemode: "tozero", nticks: 6 } },
+      };
+    },
+    elbo(chart, c) {
+      const late = finite(chart.values.slice(Math.floor(chart.values.length / 5)));
+      const low = Math.min(...late), high = Math.max(...finite(chart.values));
+      const margin = 0.08 * (high - low) || 1;
+      return {
+        traces: ownCurve("ELBO", chart.epochs, chart.values, c, "epoch %{x}: %{y:.4~g}<extra></extra>"),
+        layout: {
+          xaxis: { title: { text: "epoch" }, showgrid: false, zeroline: false, nticks: 7 },
+          yaxis: { title: { text: "ELBO" }, range: [low - 2 * margin, high + margin], zeroline: false, nticks: 5, automargin: true },
+        },
+      };
+    },
+    heat(chart, c, width) {
+      const names = chart.names.map((name) => label(name, narrow(width) ? 10 : 24));
+      const places = chart.names.map((_, i) => i);
+      const ticks = { tickmode: "array", tickvals: places, ticktext: names, automargin: true, showgrid: false, zeroline: false, ticks: "" };
+      return {
+        traces: [{
+          type: "heatmap", x: places, y: places, z: chart.values, zmin: -1, zmax: 1, xgap: 1, ygap: 1, hoverongaps: false,
+          customdata: chart.names.map((one) => chart.names.map((other) => `${label(one)}<br>${label(other)}`)),
+          hovertemplate: hover("%{z:.2f}"),
+          colorscale: [[0, c.second], [0.5, c.paper], [1, c.first]],
+          colorbar: { thickness: 12, outlinewidth: 0, tickvals: [-1, -0.5, 0, 0.5, 1], tickfont: { color: c.soft }, len: 1 },
+        }],
+        layout: {
+          xaxis: { ...ticks, tickangle: -90 }, yaxis: { ...ticks, autorange: "reversed" }, margin: { l: 8, r: 8, t: 8, b: 8 },
+        },
       };
     },
   };

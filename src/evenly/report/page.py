@@ -12,22 +12,28 @@ from pathlib import Path
 from typing import Any
 
 from evenly._support import require, to_plain, write_text
+from evenly.evaluation import Draws, worst_column
 from evenly.report import formatting, sections
 from evenly.report.charts import ChartList
 from evenly.report.content import ReportInput, collect
+
+SENTENCES = ("drawn", "gain", "headline", "mean_of", "name_some", "ratio_in_words", "ratios_by_column", "summarize")
+"""Functions of `sections` that the templates call."""
 
 
 def make_report(
     table: Any,
     *,
     filled: Any = None,
+    draws: Draws | Sequence[Any] | None = None,
     imputer: Any = None,
     trial: Any = None,
     diagnosis: Any = None,
-    comparison: Sequence[Sequence[Any]] | None = None,
+    comparison: Sequence[Any] | None = None,
     title: str = "",
     command: str = "",
     seed: int | None = None,
+    rows: int = 6,
 ) -> str:
     """Return a report on a table as the text of one HTML file, which loads nothing from the network.
 
@@ -36,21 +42,27 @@ def make_report(
     Parameters
     ----------
     table : dataframe or array
-        The table as given, with its missing cells. The report holds counts of its cells, not the cells.
+        The table as given, with its missing cells.
     filled : dataframe or array, optional
         The same rows with imputed cells.
+    draws : Draws or list of tables, optional
+        Imputed cells drawn at random, from `draw_cells` or `Imputer.sample`: how imputed cells are distributed. Without
+        them the report shows the distribution of the best guesses, and says so.
     imputer : Imputer, optional
-        The fitted imputer: its settings, and its schema instead of an inferred one.
+        The fitted imputer: its training, its settings, and its schema instead of an inferred one.
     trial : Trial, optional
         Errors on cells that were hidden, imputed and scored.
     diagnosis : Diagnosis, optional
-        Which columns are learned and which are overlooked.
-    comparison : sequence of (name, error, baseline, seconds), optional
-        Candidates compared on the same hidden cells.
+        Which columns training by gradients learns, and which it overlooks.
+    comparison : sequence of Trial, optional
+        Candidates compared on the same hidden cells; the best one is the `trial`, unless one is given.
     title, command : str
         The heading, and the command that makes this report again.
     seed : int, optional
         By default the imputer's.
+    rows : int
+        How many rows to show with their imputed cells; 0 for none. Beside these the report holds counts and quantiles
+        and, with a trial, a few hidden cells of each column.
 
     Examples
     --------
@@ -61,7 +73,8 @@ def make_report(
     >>> "1 cell of the table" in page, "Nothing was missing" in make_report([[1.0], [2.0]])
     (True, True)
     """
-    return _render(ReportInput(table, filled, imputer, trial, diagnosis, comparison, title, command, seed))
+    parts = (filled, draws, imputer, trial, diagnosis, comparison)
+    return _render(ReportInput(table, *parts, title=title, command=command, seed=seed, rows=rows))
 
 
 def write_report(path: str | Path, table: Any, **parts: Any) -> None:
@@ -118,7 +131,9 @@ def _templates() -> Any:
     )
     templates.policies["json.dumps_kwargs"] = {"allow_nan": False, "separators": (",", ":")}
     templates.filters |= {name: getattr(formatting, name) for name in ("cell", "count", "known", "number", "percent")}
-    templates.globals |= {name: getattr(sections, name) for name in ("mean_of", "name_some", "summarize", "whiskers")}
+    templates.globals |= {name: getattr(sections, name) for name in (*SENTENCES, "whiskers")}
+    templates.globals["worst_column"] = worst_column
+    templates.filters["unbroken"] = sections.unbroken
     return templates
 
 

@@ -9,11 +9,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from evenly.report import charts
+from evenly.evaluation import say_ratio, say_trial, say_winner, verdict_of
+from evenly.report import charts, wide_charts
 from evenly.report.charts import Chart, ChartList
 from evenly.report.content import ColumnContent, ReportContent
-from evenly.report.formatting import count, known, number, percent
+from evenly.report.formatting import count, known, percent
 
+MOST_ROWS = 40
+"""Columns in a table of ratios by candidate."""
 MOST_NAMES = 8
 """Columns named in a sentence; of more, the rest are counted."""
 NO_NAME = "(no name)"
@@ -36,33 +39,66 @@ class Section:
     title: str
     charts: tuple[Chart, ...] = ()
     cards: tuple[Card, ...] = ()
+    menu: str = ""
+    """What the menu calls it, if not by its title."""
 
 
 def make_sections(content: ReportContent, drawn: ChartList) -> Iterator[Section]:
     """Go through the sections of the report; their charts are added to those that are drawn."""
+    if content.comparison:
+        yield Section("comparison", "Side by side", drawn.add(wide_charts.draw_comparison(content)))
     yield Section("columns", "All columns")
+    yield from _about_the_imputer(content, drawn)
+    yield from _about_the_table(content, drawn)
     if content.diagnosis is not None:
-        wide = (charts.draw_smoothness, charts.draw_gradient, charts.draw_errors)
-        title = "Who is learned, and who is overlooked"
-        yield Section("diagnosis", title, drawn.add(*(draw(content) for draw in wide)))
+        wide = (wide_charts.draw_smoothness, wide_charts.draw_gradient, wide_charts.draw_errors)
+        title = "Training by gradients: who is learned, and who is overlooked"
+        yield Section("diagnosis", title, drawn.add(*(draw(content) for draw in wide)), menu="Who is overlooked")
+    own = (charts.draw_distribution, charts.draw_own_curve, charts.draw_short_curves)
     cards = tuple(
-        Card(j, one, describe(one), drawn.add(charts.draw_distribution(one), charts.draw_curves(one)))
-        for j, one in enumerate(content.columns)
+        Card(place, one, describe(one), drawn.add(*(draw(one) for draw in own)))
+        for place, one in content.ranked
         if not one.passed_through
     )
     if cards:
         yield Section("each", "Column by column", cards=cards)
-    if content.comparison:
-        yield Section("comparison", "Side by side", drawn.add(charts.draw_comparison(content)))
     yield Section("settings", "Settings")
+
+
+def _about_the_imputer(content: ReportContent, drawn: ChartList) -> Iterator[Section]:
+    if content.trial is not None:
+        found = drawn.add(wide_charts.draw_relative(content), wide_charts.draw_coverage(content))
+        if found:
+            yield Section("accuracy", "How far imputed cells can be trusted", found, menu="Errors")
+    if content.shown_rows is not None:
+        yield Section("rows", "Some rows, with their imputed cells", menu="Rows")
+    if content.training is not None:
+        curve = drawn.add(charts.draw_training(content.training))
+        yield Section("training", "How the imputer was trained", curve, menu="Training")
+
+
+def _about_the_table(content: ReportContent, drawn: ChartList) -> Iterator[Section]:
+    if content.missingness is not None:
+        yield Section("missing", "What is missing", drawn.add(wide_charts.draw_missing(content)), menu="Missing")
+    if content.associations is not None:
+        found = drawn.add(wide_charts.draw_associations(content.associations))
+        yield Section("associations", "Which columns go together", found, menu="Associations")
 
 
 # --- sentences --------------------------------------------------------------------------------------------------
 
 
+def headline(content: ReportContent) -> str:
+    """Return the first sentence: what was gained over mean or mode."""
+    if content.comparison:
+        return unbroken(say_winner(content.comparison))
+    return "" if content.trial is None else unbroken(say_trial(content.trial))
+
+
 def summarize(content: ReportContent) -> list[str]:
-    """Return the sentences of the summary."""
-    return [text for text in (_missing(content), _error(content), _no_better(content)) if text]
+    """Return the sentences of the summary after the first."""
+    found = (_worse(content), _covered(content), _missing(content), _repeated(content))
+    return [text for text in found if text]
 
 
 def _missing(content: ReportContent) -> str:
@@ -80,25 +116,38 @@ def _missing(content: ReportContent) -> str:
     return f"{text} {count(n_filled, 'cell')} {were} filled; {n_missing - n_filled:,} stay missing, {why}."
 
 
-def _error(content: ReportContent) -> str:
-    trial = content.trial
-    if trial is None or not trial.columns or known(trial.error) is None:
+def _covered(content: ReportContent) -> str:
+    scored = [one for one in (content.trial.columns if content.trial else ()) if one.covered is not None]
+    n_cells = sum(one.n_cells for one in scored)
+    if not n_cells:
         return ""
-    n_cells = sum(one.n_cells for one in trial.columns)
-    text = (
-        f"To see how far imputed cells can be trusted, {percent(trial.share)} of the observed cells ({n_cells:,}) were "
-        f"hidden, imputed and compared with the truth. The error is {number(trial.error)} on average over columns; "
-        f"imputing the mean or the most frequent class gives {number(trial.baseline)}"
+    share = sum(one.covered * one.n_cells for one in scored) / n_cells
+    return unbroken(f"Of the {n_cells:,} hidden numbers, {percent(share)} lie inside their own 90 % intervals.")
+
+
+def _worse(content: ReportContent) -> str:
+    """Name the columns for which mean or mode are better."""
+    scored = content.trial.columns if content.trial else ()
+    worse = [one.column for one in scored if verdict_of(one) == "worse"]
+    return f"Better filled by their mean or most frequent class: {name_some(worse)}." if worse else ""
+
+
+def _repeated(content: ReportContent) -> str:
+    found = content.repeated
+    if found is None or not (found.n_rows or found.n_modelled):
+        return ""
+    if found.n_rows == found.n_modelled:
+        return f"{count(found.n_rows, 'row')} {'repeats' if found.n_rows == 1 else 'repeat'} an earlier one."
+    start = count(found.n_modelled, "row")
+    repeat = "repeats" if found.n_modelled == 1 else "repeat"
+    return (
+        f"{start} {repeat} an earlier one except in columns that are passed through; {found.n_rows:,} in all columns."
     )
-    gain = 1.0 - trial.error / trial.baseline if trial.baseline else 0.0
-    return f"{text}: {percent(gain)} less." if gain > 0.0 else f"{text}, which is no worse."
 
 
-def _no_better(content: ReportContent) -> str:
-    """Name the columns that the model does not help with."""
-    scored = [column for column in content.columns if column.trial is not None]
-    worse = [column.name for column in scored if not column.trial.error < column.trial.baseline]
-    return f"No better than that: {name_some(worse)}." if worse else ""
+def unbroken(text: str) -> str:
+    """Keep per cent signs on the line of their numbers."""
+    return text.replace(" %", "\u00a0%")
 
 
 def name_some(names: Sequence[str]) -> str:
@@ -120,7 +169,42 @@ def describe(column: ColumnContent) -> str:
         share = percent(cells.n_missing / cells.n_rows)
         filled = f", {cells.n_filled:,} filled" if cells.n_filled else ""
         missing = f"{cells.n_missing:,} of {cells.n_rows:,} cells missing ({share}){filled}"
-    return " · ".join(filter(None, (column.kind, column.likelihood, missing)))
+    classes = count(cells.n_classes, "class") if cells.n_classes else ""
+    return " · ".join(filter(None, (column.kind, column.modelled_by, classes, missing)))
+
+
+def ratio_in_words(trial: Any) -> str:
+    """Say how the error of one column compares with that of mean or mode."""
+    ratio = say_ratio(trial.normalized)
+    if ratio.startswith("0 "):
+        return "the error is the same"
+    level = ", level with it within the interval" if verdict_of(trial) == "level" else ""
+    return unbroken(f"the error is {ratio}{level}")
+
+
+def drawn(content: ReportContent) -> bool:
+    """Whether the imputed cells that are shown were drawn at random."""
+    return any(column.cells.drawn for column in content.columns)
+
+
+def ratios_by_column(content: ReportContent) -> list[tuple[str, list[tuple[float | None, bool]]]]:
+    """Return the ratio of each column under each candidate, and whether it is the best; of many columns, the worst."""
+    found = []
+    scored = [one.name for _, one in content.ranked if one.trial is not None][:MOST_ROWS]
+    by_trial = [{one.column: one.normalized for one in trial.columns} for trial in content.comparison]
+    for name in scored:
+        own = [known(one.get(name)) for one in by_trial]
+        best = min((value for value in own if value is not None), default=None)
+        found.append((name, [(value, value is not None and value == best) for value in own]))
+    return found
+
+
+def gain(trial: Any) -> tuple[str, str] | None:
+    """Return how much lower or higher the error of a trial is, and the word for it; None if unknown."""
+    if trial is None or known(trial.normalized) is None:
+        return None
+    amount, _, word = unbroken(say_ratio(trial.normalized)).rpartition(" ")
+    return amount, word
 
 
 def mean_of(errors: Mapping[str, Any]) -> float | None:
@@ -134,9 +218,13 @@ def mean_of(errors: Mapping[str, Any]) -> float | None:
 WHISKERS_WIDTH = 72
 
 
-def whiskers(error: Any, low: Any, high: Any, baseline: Any) -> tuple[str, ...] | None:
-    """Return where to draw an error, both ends of its interval, and the baseline, on an axis from 0."""
-    values = [value for value in map(known, (error, low, high, baseline)) if value is not None]
-    if len(values) < 4 or not max(values) > 0.0:
+def whiskers(ratio: Any, low: Any, high: Any) -> tuple[str, ...] | None:
+    """Return where to draw a ratio, both ends of its interval, and 1, on an axis from 0 to 2 or the ratio."""
+    value, start, end = known(ratio), known(low), known(high)
+    if value is None or start is None:
         return None
-    return tuple(f"{3 + (WHISKERS_WIDTH - 6) * max(value, 0.0) / max(values):.1f}" for value in values)
+    top = max(2.0, value)
+    return tuple(
+        f"{3 + (WHISKERS_WIDTH - 6) * min(max(one, 0.0), top) / top:.1f}"
+        for one in (value, start, top if end is None else end, 1.0)
+    )

@@ -82,9 +82,7 @@ def compare(
         pairs = choose_candidates(model or [], method or [], len(opened.columns))
         trials = run_trials(make_imputers(pairs, epochs, params), opened, share, params, prints=prints)
         write_errors(trials, out)
-        rows = [(f"{one.model} {one.method}", one.error, one.baseline, one.seconds) for one in trials]
-        best = min(trials, key=lambda trial: trial.error)
-        write_page(report, opened, trial=best, comparison=rows, title=title_of(table), seed=seed)
+        write_page(report, opened, comparison=trials, title=title_of(table), seed=seed)
     if as_json:
         print_json([trial.to_plain() for trial in trials])
     elif prints:
@@ -123,7 +121,8 @@ def run_trials(imputers: list[Any], opened: Any, share: float, params: dict[str,
         for trial in compare_imputers(imputers, opened, **asked):
             trials.append(trial)
             if prints:
-                say(f"{trial.model} {trial.method}: {trial.error:.4f} in {duration(trial.seconds)}")
+                name, ratio = f"{trial.model} {trial.method}", f"{trial.normalized:.3f}"
+                say(f"{name}: {ratio} of the error of mean or mode, in {duration(trial.seconds)}")
     except KeyboardInterrupt:
         if not trials:
             raise
@@ -144,25 +143,30 @@ def write_errors(trials: list[Any], out: str | None) -> None:
 
 def show_trials(trials: list[Any]) -> None:
     """Print the candidates from the best to the worst, beside the mean or the most frequent class."""
+    from evenly.evaluation import rank_trials, say_winner
+
+    ranked = rank_trials(trials)
     rows = [
         (
             trial.model,
             trial.method,
-            f"{trial.error:.4f}",
-            f"{trial.error / trial.baseline:.2f}" if trial.baseline else "",
+            f"{value:.3f}",
+            f"{low:.3f} to {high:.3f}",
             show_worst(trial),
             duration(trial.seconds),
         )
-        for trial in sorted(trials, key=lambda trial: trial.error)
+        for trial in ranked
+        for value, low, high in [trial.normalized_interval]
     ]
-    rows.append(("mean or mode", "", f"{trials[0].baseline:.4f}", "1.00", "", ""))
+    rows.append(("mean or mode", "", "1.000", "", "", ""))
     n_cells = sum(one.n_cells for one in trials[0].columns)
     show_table(
-        ("model", "method", "error", "/ mean or mode", "worst column", "time"),
+        ("model", "method", "ratio", "90 % interval", "worst column", "time"),
         rows,
-        title=f"Held-out error, mean over columns, on the same {n_cells:,} hidden cells",
-        right=("error", "/ mean or mode", "time"),
+        title=f"Held-out error / error of mean or mode, mean over columns, on {n_cells:,} hidden cells",
+        right=("ratio", "90 % interval", "time"),
     )
+    say(say_winner(ranked))
 
 
 def show_worst(trial: Any) -> str:

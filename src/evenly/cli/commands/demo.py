@@ -10,7 +10,7 @@ from evenly.cli.app import app
 from evenly.cli.checks import check_place
 from evenly.cli.options import Quiet, Seed
 from evenly.cli.printing import duration, printed_warnings, say, writing
-from evenly.cli.results import fit_imputer, show_diagnosis, show_trial, write_page
+from evenly.cli.results import fit_imputer, show_diagnosis, show_trial, write_imputed_page
 
 
 @app.command()
@@ -47,7 +47,7 @@ def demo(
         with writing(out, "folder"):
             write_table(full, out / "full.csv")
             found.imputer.schema_.save(out / "schema.json")
-        write_page(out / "report.html", opened, filled=full, title="Heart patients", seed=seed, **vars(found))
+        write_imputed_page(out / "report.html", opened, full, found, title="Heart patients", seed=seed)
     if quiet:
         return
     show_diagnosis(found.diagnosis)

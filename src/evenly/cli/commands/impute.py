@@ -48,7 +48,7 @@ from evenly.cli.options import (
     title_of,
 )
 from evenly.cli.printing import print_json, printed_warnings, say, say_files, writing
-from evenly.cli.results import fit_imputer, show_trial, write_page
+from evenly.cli.results import fit_imputer, show_trial, write_imputed_page
 
 Out = Annotated[
     str,
@@ -174,7 +174,7 @@ def impute(
     prints = not (quiet or as_json or out == "-")
     chosen = {} if precision is None else {"precision": precision}
     params = {"model": model, "method": method, "estimate": estimate, "random_state": seed, **chosen, **settings}
-    asked = {"share": share, "balance": report is not None, "on_trial": show_trial if prints else None}
+    asked = {"share": share, "on_trial": show_trial if prints else None}
     asks_whole = bool(samples) or report is not None  # which needs the table in memory, however large
     with printed_warnings(), ExitStack() as stack:
         if files is None and not asks_whole and is_large(table, form, out, to):
@@ -277,7 +277,7 @@ def write_results(
     if target.save is not None:
         with writing(target.save, "folder"):
             imputer.save(target.save)
-    write_page(target.report, opened, filled=full, **vars(found), **about)
+    write_imputed_page(target.report, opened, full, found, **about)
     sampled = imputer.sample(opened, target.samples, delta=deltas) if target.samples else ()
     for name, one in zip(target.sampled, sampled, strict=True):
         write_table(one, name, form=target.form)

@@ -1,4 +1,4 @@
-"""`evenly report`: everything about a table on one page."""
+"""`evenly report`: the table, how well it is imputed, and how it would be learned, on one page."""
 
 from pathlib import Path
 from typing import Annotated
@@ -31,7 +31,7 @@ from evenly.cli.options import (
     title_of,
 )
 from evenly.cli.printing import print_json, printed_warnings, say_files
-from evenly.cli.results import fit_imputer, show_trial, write_page
+from evenly.cli.results import fit_imputer, show_trial, write_imputed_page
 
 
 @app.command()
@@ -54,7 +54,9 @@ def report(
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
-    """Write one HTML file: what the table holds, which columns are overlooked, and how well cells are imputed.
+    """Write one HTML file: what the table holds, how well cells are imputed, and which columns training overlooks.
+
+    It is the report of impute and that of diagnose on one page; no table is written.
 
     Example: evenly report survey.csv -o report.html
     """
@@ -72,7 +74,7 @@ def report(
         asked = {"share": share, "balance": True, "on_trial": on_trial}
         found = fit_imputer(params, {"epochs": auto(epochs)}, opened, **asked)
         full = found.imputer.transform(opened)
-        write_page(out, opened, filled=full, title=title_of(table), seed=seed, **vars(found))
+        write_imputed_page(out, opened, full, found, title=title_of(table), seed=seed)
     if as_json:
         trial = found.trial and found.trial.to_plain()
         print_json({"out": str(out), "trial": trial, "diagnosis": found.diagnosis.to_plain()})
