@@ -16,6 +16,7 @@ from evenly.tables.frames import open_table
 from evenly.tables.kind_inference import NO_DATA, decide_kind, find_classes
 from evenly.tables.profile import ColumnProfile, Value, profile_column, read_number
 from evenly.tables.schema import CLASS_KINDS, KINDS, Column, Schema, declared_name, fits, implied_kind, outside
+from evenly.tables.spellings import merge_classes as merge_spellings
 
 PAPER_CLIP = 1e-30
 """The paper's code raises the zeros of a positive column to this; kept to reproduce it, never a default."""
@@ -32,6 +33,7 @@ def infer_schema(
     bounds: Mapping[Any, tuple[float | None, float | None]] | None = None,
     missing: Mapping[Any, Sequence[Value]] | Sequence[Value] | None = None,
     zeros: Literal["shift", "clip"] = "shift",
+    merge_classes: bool = False,
 ) -> Schema:
     """Infer the kind of every column; each choice can be overridden by column.
 
@@ -50,6 +52,9 @@ def infer_schema(
     zeros : {"shift", "clip"}
         A positive column with zeros is shifted by its smallest positive value; "clip" raises the zeros to 1e-30
         as the paper's code does, which puts them 69 nats below 1.
+    merge_classes : bool
+        Whether classes that differ only by case or spaces are one: the most frequent of their spellings. The others
+        are in the schema's `same`; cells keep theirs.
 
     Examples
     --------
@@ -65,20 +70,19 @@ def infer_schema(
     markers = check_markers(missing)
     if zeros not in ("shift", "clip"):
         raise TableError(f"zeros = {zeros!r}", "expected 'shift' or 'clip'")
-    columns = dict(zip(opened.labels, opened.columns, strict=True))
-    return Schema(
-        columns=[
-            infer_column(
-                column,
-                profile_column(column, markers(label, column.name)),
-                kind=pick(kinds, label, column.name),
-                likelihood=pick(likelihoods, label, column.name),
-                bounds=pick(bounds, label, column.name),
-                zeros=zeros,
-            )
-            for label, column in columns.items()
-        ]
-    )
+    columns = []
+    for label, cells in zip(opened.labels, opened.columns, strict=True):
+        profile = profile_column(cells, markers(label, cells.name))
+        column = infer_column(
+            cells,
+            profile,
+            kind=pick(kinds, label, cells.name),
+            likelihood=pick(likelihoods, label, cells.name),
+            bounds=pick(bounds, label, cells.name),
+            zeros=zeros,
+        )
+        columns.append(merge_spellings(column, profile) if merge_classes else column)
+    return Schema(columns=columns)
 
 
 def check_settings(opened: Any, **settings: Any) -> None:
@@ -195,7 +199,8 @@ def complete(column: Column, cells: TableColumn, profile: Callable[[], ColumnPro
     """Return a copy of a declared column; if it leaves out its classes, they are taken from the table."""
     column = column.model_copy(deep=True)
     if column.has_classes and column.classes is None:
-        column.classes = find_classes(cells, profile_column(cells, column.missing) if profile is None else profile())
+        found = find_classes(cells, profile_column(cells, column.missing) if profile is None else profile())
+        column.classes = [one for one in found if str(one) not in column.same]
     return column
 
 
@@ -252,6 +257,8 @@ class Rule:
         )
         if column.kind != "ignore":  # later tables may hold what this one does not
             column.missing = list(dict.fromkeys([*column.missing, *self.missing]))
+            if declared is not None and declared.classes and column.has_classes:
+                column.same = dict(declared.same)
         return column, seen
 
 

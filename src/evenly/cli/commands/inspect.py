@@ -20,6 +20,9 @@ def inspect(
     schema: Schema = None,
     kind: Kind = None,
     missing: Missing = None,
+    merge_classes: Annotated[
+        bool, typer.Option("--merge-classes", help="Read classes that differ only by case or spaces as one.")
+    ] = False,
     form: Form = None,
     quiet: Quiet = False,
     as_json: AsJson = False,
@@ -33,7 +36,7 @@ def inspect(
     check_place(out)
     settings = settings_of(schema, kind, missing)
     with printed_warnings():
-        found = inspect_table(read(table, form), **settings)
+        found = inspect_table(read(table, form), merge_classes=merge_classes, **settings)
     if out is not None:
         with writing(out, "file"):
             found.schema.save(out)
@@ -58,6 +61,8 @@ def show_inspection(found: Any) -> None:
     for one in found.columns:
         for warning in one.warnings:
             say(f"{one.name}: {warning}")
+    for warning in found.warnings:
+        say(warning)
 
 
 def show_values(column: Any) -> str:
