@@ -89,8 +89,10 @@ class Column(BaseModel):
         return self
 
     def _check_spellings(self) -> None:
-        known = None if self.classes is None else {str(value) for value in self.classes}
-        for spelling, one in self.same.items() if known is not None else ():
+        if self.classes is None:
+            return
+        known = {str(value) for value in self.classes}
+        for spelling, one in self.same.items():
             if str(one) not in known or spelling in known:
                 raise ValueError(f"`same` reads {spelling!r} as {one!r}: expected a class, and {spelling!r} to be none")
 
