@@ -156,11 +156,30 @@ def check_imputer(table: Any, before: list[Held] | None) -> str | None:
     kinds = [one.kind for one in imputer.schema_.columns]
     tables = {"transform": full, "sample": imputer.sample(table, 1)[0]}
     tables["low"], tables["high"] = imputer.interval(table)
+    if wrong := check_new_rows(imputer, table, before, kinds):
+        return wrong
     for what, one in tables.items():
         if type(one) is not expected_type(table):
             return f"{what}: a {type(one).__name__} instead of a {type(table).__name__}"
         if wrong := check_filled(before, one, kinds, what):
             return wrong
+    return None
+
+
+def check_new_rows(imputer: Imputer, table: Any, before: list[Held], kinds: Sequence[str]) -> str | None:
+    """Say what is wrong with the first rows, imputed on their own by an imputer that was fitted on all."""
+    n = 1 + len(before[0].cells) // 3
+    some = table[:n] if not isinstance(table, pa.Table) else table.slice(0, n)
+    full = imputer.transform(some)
+    empty = [all(one.gone) for one in before]
+    first = [one._replace(cells=one.cells[:n], gone=one.gone[:n], numbers=one.numbers[:n]) for one in before]
+    for old, new, kind, never in zip(first, columns_of(full), kinds, empty, strict=True):
+        if kind != "ignore" and not never and any(new.gone):
+            return f"new rows: a {old.dtype} cell stayed missing ({kind})"
+        if new.dtype != old.dtype and not all(old.gone):
+            return f"new rows: type {new.dtype} instead of {old.dtype}"
+        if any(a != b for a, b, gone in zip(old.cells, new.cells, old.gone, strict=True) if not gone):
+            return f"new rows: an observed {old.dtype} cell changed ({kind})"
     return None
 
 

@@ -1,8 +1,8 @@
 """What rounding to a column's own precision costs: NRMSE of rounded over that of unrounded predictions.
 
-Run: python benchmarks/precision.py [--data DIR]. On each of the paper's data sets, hidden cells (20 %, the first mask) of
-columns of numbers are predicted by a ridge regression on all other columns, which the rounding could hurt most where it
-predicts well. The rounded predictions are checked to be multiples of the column's step first.
+Run: python benchmarks/precision.py [--data DIR]. On each of the paper's data sets, hidden cells (20 %, the first mask)
+of columns of numbers are predicted by a ridge regression on all other columns. The rounded predictions are checked to
+be multiples of the column's step first.
 """
 
 from __future__ import annotations

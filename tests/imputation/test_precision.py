@@ -98,11 +98,27 @@ def test_a_saved_imputer_rounds_as_before(tmp_path):
         (np.float32(TEMPERATURE).astype(float), Precision(1)),
         (np.float16([0.1, 0.2, 0.7]).astype(float), Precision(1)),
         (np.append(RNG.poisson(1e6, 5000), 0.5), Precision(0)),  # one slip
+        (np.append(np.zeros(50_000), RNG.normal(size=30)), None),  # zeros say nothing about the others
+        (np.append(np.zeros(50_000), RNG.permutation(999)[:30]), Precision(0)),
         (np.array([1e300, 2e307, 0.5]), None),
         (np.zeros(0), None),
         (np.array([np.nan]), None),
     ],
-    ids=["full", "whole", "few", "fives", "eighth", "single", "half", "slip", "huge", "empty", "missing"],
+    ids=[
+        "full",
+        "whole",
+        "few",
+        "fives",
+        "eighth",
+        "single",
+        "half",
+        "slip",
+        "many zeros",
+        "zeros and whole",
+        "huge",
+        "empty",
+        "missing",
+    ],
 )
 def test_precision_is_found_where_the_evidence_is_clear(values, expected):
     assert find_precision(values) == expected

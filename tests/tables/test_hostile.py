@@ -192,6 +192,10 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: pa.Table.from_arrays([pa.array([1.5]), pa.array([2.5])], names=["a", "a"]),
         "Column 'a': got the name more than once",
     ),
+    "names that are equal": (
+        lambda: pd.DataFrame(np.ones((3, 2)), columns=pd.Index([1, True], dtype=object)),
+        "Column 'True': got a name equal to another",
+    ),
     "whole numbers beyond floats": (
         lambda: pd.DataFrame({"a": pd.Series([10**400, 3, None], dtype=object)}),
         "Column 'a': got a whole number beyond 1.8e308",

@@ -20,6 +20,9 @@ def refuse_duplicates(labels: list[Any]) -> list[str]:
     if len(set(texts)) < len(texts):
         twice = next(text for j, text in enumerate(texts) if text in texts[:j])
         raise TableError("the name more than once", "expected names to differ", "rename one", column=twice)
+    if len(set(labels)) < len(labels):
+        twice = next(text for j, (text, label) in enumerate(zip(texts, labels, strict=True)) if label in labels[:j])
+        raise TableError("a name equal to another, as 1 is to True", "expected names to differ", column=twice)
     return texts
 
 

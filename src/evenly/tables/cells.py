@@ -105,7 +105,11 @@ def encode_counts(column: Column, profile: ColumnProfile) -> dict[float, int] | 
         ]
     if any(code is None for code in codes):
         return None
-    return {float(code): int(n) for code, n in zip(codes, profile.counts, strict=True) if code is not None}
+    counts: dict[float, int] = {}
+    for code, n in zip(codes, profile.counts, strict=True):
+        if code is not None:  # several spellings may be one class
+            counts[float(code)] = counts.get(float(code), 0) + int(n)
+    return counts
 
 
 def _encode_numbers(classes: ClassCodes, numbers: Floats) -> tuple[Floats, list[Any]]:
@@ -145,7 +149,7 @@ def coded(column: Column) -> Column:
     [0, 1]
     """
     classes = None if column.classes is None else list(range(len(column.classes)))
-    return column.model_copy(update={"classes": classes, "missing": []})
+    return column.model_copy(update={"classes": classes, "missing": [], "same": {}})
 
 
 def column_likelihood(column: Column, own: Mapping[str, Likelihood] | None = None) -> Likelihood:

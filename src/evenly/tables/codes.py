@@ -44,4 +44,5 @@ def class_codes(column: Column) -> ClassCodes:
         if number is not None:
             by_number.setdefault(number, float(code))
     by_text = {str(value): float(code) for code, value in enumerate(classes)}
+    by_text |= {spelling: by_text[str(one)] for spelling, one in column.same.items() if str(one) in by_text}
     return ClassCodes(by_text, by_number, None not in numbers)

@@ -18,6 +18,7 @@ from evenly.tables.frames import open_table
 from evenly.tables.kind_inference import NO_DATA, decide_kind, find_classes
 from evenly.tables.profile import ColumnProfile, Value, profile_column, read_number
 from evenly.tables.schema import CLASS_KINDS, KINDS, Column, Schema, declared_name, fits, implied_kind, outside
+from evenly.tables.spellings import merge_classes as merge_spellings
 
 PAPER_CLIP = 1e-30
 """The paper's code raises the zeros of a positive column to this; kept to reproduce it, never a default."""
@@ -41,6 +42,7 @@ def infer_schema(
     bounds: Mapping[Any, Bounds] | None = None,
     missing: Markers | None = None,
     zeros: Literal["shift", "clip"] = "shift",
+    merge_classes: bool = False,
 ) -> Schema:
     """Infer the kind of every column; each choice can be overridden by column.
 
@@ -60,6 +62,9 @@ def infer_schema(
     zeros : {"shift", "clip"}
         A positive column with zeros is shifted by its smallest positive value; "clip" raises the zeros to 1e-30
         as the paper's code does, which puts them 69 nats below 1.
+    merge_classes : bool
+        Whether classes that differ only by case or spaces are one: the most frequent of their spellings. The others
+        are in the schema's `same`; cells keep theirs.
 
     Examples
     --------
@@ -80,7 +85,7 @@ def infer_schema(
             cells, profile, kind=rule.kind, likelihood=rule.likelihood, bounds=rule.bounds, zeros=zeros
         )
         rule.check_bounded(column)
-        columns.append(column)
+        columns.append(merge_spellings(column, profile) if merge_classes else column)
     return Schema(columns=columns)
 
 
@@ -232,7 +237,8 @@ def complete(column: Column, cells: TableColumn, profile: Callable[[], ColumnPro
     """Return a copy of a declared column; if it leaves out its classes, they are taken from the table."""
     column = column.model_copy(deep=True)
     if column.has_classes and column.classes is None:
-        column.classes = find_classes(cells, profile_column(cells, column.missing) if profile is None else profile())
+        found = find_classes(cells, profile_column(cells, column.missing) if profile is None else profile())
+        column.classes = [one for one in found if str(one) not in column.same]
     return column
 
 
@@ -317,6 +323,8 @@ class Rule:
         self.check_bounded(column)
         if column.kind != "ignore":  # later tables may hold what this one does not
             column.missing = list(dict.fromkeys([*column.missing, *self.missing]))
+            if declared is not None and declared.classes and column.has_classes:
+                column.same = dict(declared.same)
         return column, seen
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,10 +15,13 @@ from evenly.likelihoods import FAMILIES, Likelihood
 from evenly.tables.cells import check_values, column_likelihood, encode
 from evenly.tables.columns import TableColumn
 from evenly.tables.declarations import Bounds, Markers, Rule, infer_column, make_rules
+from evenly.tables.duplicates import count_duplicates
 from evenly.tables.frames import map_columns, open_table
 from evenly.tables.kind_inference import NO_DATA
 from evenly.tables.profile import ColumnProfile, Value, profile_column, read_number
 from evenly.tables.schema import Column, Schema
+from evenly.tables.spellings import describe_spellings, find_spellings
+from evenly.tables.spellings import merge_classes as merge_spellings
 
 NINES = (-9.0, *(sign * float("9" * n) for n in range(2, 8) for sign in (-1.0, 1.0)))
 """Numbers that often stand for a missing cell: -9, 99, -99, 999, -999 and so on."""
@@ -79,11 +83,27 @@ class InspectedColumn:
 
 @dataclass(frozen=True)
 class Inspection:
-    """What was found in a table."""
+    """What was found in a table.
+
+    Attributes
+    ----------
+    n_rows : int
+        Number of rows.
+    columns : tuple of InspectedColumn
+        What was found in each column.
+    schema : Schema
+        The inferred or declared schema.
+    n_duplicates : int
+        Rows that repeat an earlier one in all columns but identifiers.
+    warnings : tuple of str
+        What seems wrong with the rows.
+    """
 
     n_rows: int
     columns: tuple[InspectedColumn, ...]
     schema: Schema
+    n_duplicates: int = 0
+    warnings: tuple[str, ...] = ()
 
     def __getitem__(self, name: str) -> InspectedColumn:
         for column in self.columns:
@@ -97,7 +117,8 @@ class Inspection:
             dict(column.__dict__, range=list(column.range) if column.range else None, warnings=list(column.warnings))
             for column in self.columns
         ]
-        return {"n_rows": self.n_rows, "n_columns": len(columns), "columns": columns}
+        about = {"n_rows": self.n_rows, "n_columns": len(columns), "n_duplicates": self.n_duplicates}
+        return {**about, "warnings": list(self.warnings), "columns": columns}
 
 
 def inspect_table(
@@ -108,12 +129,14 @@ def inspect_table(
     likelihoods: Mapping[Any, str | Likelihood] | None = None,
     bounds: Mapping[Any, Bounds] | None = None,
     missing: Markers | None = None,
+    merge_classes: bool = False,
 ) -> Inspection:
     """Inspect every column of a table: its kind and likelihood, its missing cells, and what seems wrong.
 
     Warns of columns that are constant, without an observed cell, or not a variable (identifiers, dates, free text, too
-    many classes: they are passed through untouched); of infinities; and of values that may stand for a missing cell,
-    such as -999 far from all others, or the text `unknown`.
+    many classes: they are passed through untouched); of infinities; of values that may stand for a missing cell, such
+    as -999 far from all others, or the text `unknown`; of classes that differ only by case or spaces; and of rows that
+    repeat an earlier one, if more do than by chance.
 
     Parameters
     ----------
@@ -121,13 +144,13 @@ def inspect_table(
         The table.
     schema : Schema, optional
         Declared columns; the others are inferred.
-    kinds, likelihoods, bounds, missing
+    kinds, likelihoods, bounds, missing, merge_classes
         As for `infer_schema`; they take precedence over the schema.
 
     Returns
     -------
     Inspection
-        `columns`, `n_rows`, the `schema`, and `to_plain()`.
+        `columns`, `n_rows`, `n_duplicates`, `warnings`, the `schema`, and `to_plain()`.
 
     Examples
     --------
@@ -144,12 +167,29 @@ def inspect_table(
     if not (schema is None or isinstance(schema, Schema)):
         raise TableError(f"schema = {schema!r}", "expected a Schema", "Schema.load reads one")
     rules = make_rules(opened, kinds=kinds, likelihoods=likelihoods, bounds=bounds, schema=schema, missing=missing)
-    pairs = map_columns(_inspect_column, opened.columns, rules, n_rows=opened.n_rows)
+    inspect = partial(_inspect_column, merge=merge_classes)
+    pairs = map_columns(inspect, opened.columns, rules, n_rows=opened.n_rows)
     columns, found = zip(*pairs, strict=True)
-    return Inspection(opened.n_rows, found, Schema(columns=list(columns)))
+    return Inspection(opened.n_rows, found, Schema(columns=list(columns)), *_repeated_rows(opened.columns, columns))
 
 
-def _inspect_column(cells: TableColumn, rule: Rule) -> tuple[Column, InspectedColumn]:
+def _repeated_rows(cells: Sequence[TableColumn], columns: Sequence[Column]) -> tuple[int, tuple[str, ...]]:
+    """Count the rows that repeat an earlier one, and warn of them if they are more than by chance."""
+    keys = [column.name for column in columns if column.note.startswith("identifier")]
+    rest = [one for one in cells if one.name not in keys]
+    found = count_duplicates(rest)
+    if found.n <= 2.0 * found.by_chance or len(rest) < 2:
+        return found.n, ()
+    share = f"{100.0 * found.n / len(rest[0].native):.2g} %"
+    but = f" but {', '.join(map(repr, keys))}" if keys else ""
+    repeat = "1 row repeats" if found.n == 1 else f"{found.n} rows repeat"
+    return found.n, (
+        f"{repeat} an earlier one in all columns{but} ({share} of all): if these are copies, not equal by chance, "
+        "remove them (`table.drop_duplicates()` in pandas, `table.unique(maintain_order=True)` in Polars)",
+    )
+
+
+def _inspect_column(cells: TableColumn, rule: Rule, *, merge: bool) -> tuple[Column, InspectedColumn]:
     """Decide on a column, and list what seems wrong in it."""
     cells, profile, n_infinite = _profile_finite(cells, rule.missing)
     warnings: list[str] = []
@@ -159,6 +199,8 @@ def _inspect_column(cells: TableColumn, rule: Rule) -> tuple[Column, InspectedCo
     else:
         column, _ = rule.infer(cells, lambda: profile)
         warnings = _disagreement(column, cells)
+    if merge:
+        column = merge_spellings(column, profile)
     return column, _inspected(column, cells, profile, n_infinite, warnings)
 
 
@@ -222,6 +264,9 @@ def _warnings(column: Column, profile: ColumnProfile, n_infinite: int) -> list[s
         found.append(f"constant: every observed cell is {value}, so there is nothing to learn")
     elif column.kind == "ignore":
         found.append(f"{column.note.partition(';')[0]}: passed through untouched{_how_to_use(column, profile)}")
+    if column.has_classes:
+        apart = [group for group in find_spellings(profile) if len(group.keys() - column.same.keys()) > 1]
+        found += describe_spellings(apart)
     return found + (_suspicious_numbers(profile) if profile.numeric else _suspicious_texts(profile))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from evenly.tables.columns import Floats
 
@@ -12,7 +13,7 @@ MOST_DECIMALS = 6
 """Numbers with more decimals are taken for measured in full precision."""
 EXCEPTIONS = 0.001
 """The share of numbers that may be more precise than the column: slips of whoever recorded them."""
-MULTIPLES = sorted({base * 10**k for base in (1, 5, 25) for k in range(7)} - {1}, reverse=True)
+MULTIPLES: list[int] = sorted({base * 10**k for base in (1, 5, 25) for k in range(7)} - {1}, reverse=True)
 FEWEST_CELLS, FEWEST_DISTINCT = 20, 8
 """Evidence for steps above the last decimal: by chance, eight numbers are multiples of 5 once in 400,000 times."""
 
@@ -55,13 +56,22 @@ def find_precision(values: Floats) -> Precision | None:
         return None
     # A number of single precision is the decimal one whose nearest single it is.
     single = bool((seen == _as(np.float32, seen)).all())
-    kind = np.float32 if single else np.float64
+    kind: type[np.floating[Any]] = np.float32 if single else np.float64
     if single and (seen == _as(np.float16, seen)).all():
         kind = np.float16
     for decimals in range(MOST_DECIMALS + 1):
-        if _share(seen[:1000], decimals, kind) >= 0.99 and _share(seen, decimals, kind) >= 1.0 - EXCEPTIONS:
+        if _nearly_all(seen, _has_decimals(seen, decimals, kind)):
             return Precision(decimals, _multiple(seen, decimals))
     return None
+
+
+def _nearly_all(seen: Floats, hit: npt.NDArray[np.bool_]) -> bool:
+    """Whether all numbers but slips are hit; not if one frequent number is, such as 0, and most others are not."""
+    if hit.all():
+        return True
+    if hit.mean() < 1.0 - EXCEPTIONS:
+        return False
+    return len(np.unique(seen[~hit])) <= 0.1 * len(np.unique(seen))
 
 
 def _as(kind: type[np.floating[Any]], values: Floats) -> Floats:
@@ -69,11 +79,11 @@ def _as(kind: type[np.floating[Any]], values: Floats) -> Floats:
         return np.asarray(values.astype(kind), np.float64)
 
 
-def _share(values: Floats, decimals: int, kind: type[np.floating[Any]]) -> float:
-    """Return the share of numbers that have at most so many decimals."""
+def _has_decimals(values: Floats, decimals: int, kind: type[np.floating[Any]]) -> npt.NDArray[np.bool_]:
+    """Return which numbers have at most so many decimals."""
     with np.errstate(over="ignore", invalid="ignore"):
         nearest = np.rint(values * 10.0**decimals) / 10.0**decimals
-        return float((_as(kind, nearest) == values).mean())
+        return np.asarray(_as(kind, nearest) == values)
 
 
 def _multiple(seen: Floats, decimals: int) -> int:
@@ -82,6 +92,6 @@ def _multiple(seen: Floats, decimals: int) -> int:
     if len(steps) < FEWEST_CELLS or len(np.unique(steps[:10_000])) < FEWEST_DISTINCT:
         return 1
     for multiple in MULTIPLES:
-        if (steps[:1000] % multiple == 0).mean() >= 0.99 and (steps % multiple == 0).mean() >= 1.0 - EXCEPTIONS:
+        if (steps[:100] % multiple == 0).mean() > 0.9 and _nearly_all(steps, steps % multiple == 0):
             return multiple
     return 1

@@ -44,6 +44,8 @@ class Column(BaseModel):
         Declared bounds; a cell outside is an error.
     missing : list
         Markers that are read as missing cells.
+    same : dict
+        Other spellings of a class, each with that class: `{"YES": "Yes"}`. Cells keep theirs.
     note : str
         The reason, in words.
     """
@@ -59,6 +61,7 @@ class Column(BaseModel):
     lower: float | None = None
     upper: float | None = None
     missing: list[Value] = []
+    same: dict[str, Value] = {}
     note: str = ""
 
     @field_validator("classes")
@@ -83,11 +86,20 @@ class Column(BaseModel):
                 f"the likelihood {self.likelihood!r} does not go with the kind {self.kind!r}; leave the likelihood out "
                 f"to get {DEFAULT_LIKELIHOOD[self.kind]!r}"
             )
+        self._check_spellings()
         if self.shift and self.clip is not None:
             raise ValueError("shift and clip exclude each other")
         if self.lower is not None and self.upper is not None and self.lower > self.upper:
             raise ValueError(f"lower = {self.lower:g} lies above upper = {self.upper:g}")
         return self
+
+    def _check_spellings(self) -> None:
+        if self.classes is None:
+            return
+        known = {str(value) for value in self.classes}
+        for spelling, one in self.same.items():
+            if str(one) not in known or spelling in known:
+                raise ValueError(f"`same` reads {spelling!r} as {one!r}: expected a class, and {spelling!r} to be none")
 
     @property
     def has_classes(self) -> bool:
@@ -201,6 +213,8 @@ def _details(column: Column) -> str:
         parts.append(f"clip {column.clip:g}")
     if column.lower is not None or column.upper is not None:
         parts.append(f"from {column.lower} to {column.upper}")
+    if column.same:
+        parts.append("same: " + " ".join(f"{spelling!r} = {one!r}" for spelling, one in column.same.items()))
     if column.missing:
         parts.append("missing: " + " ".join(repr(marker) for marker in column.missing))
     return ", ".join(parts)

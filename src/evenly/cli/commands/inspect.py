@@ -36,6 +36,9 @@ def inspect(
     likelihood: Likelihoods = None,
     bounds: Bounds = None,
     missing: Missing = None,
+    merge_classes: Annotated[
+        bool, typer.Option("--merge-classes", help="Read classes that differ only by case or spaces as one.")
+    ] = False,
     form: Form = None,
     sheet: Sheet = None,
     max_expansion: Expansion = 200.0,
@@ -51,7 +54,7 @@ def inspect(
     check_place(out)
     settings = settings_of(schema, kind, missing, likelihood, bounds)
     with printed_warnings():
-        found = inspect_table(read(table, form, sheet, max_expansion), **settings)
+        found = inspect_table(read(table, form, sheet, max_expansion), merge_classes=merge_classes, **settings)
     if out is not None:
         with writing(out, "file"):
             found.schema.save(out)
@@ -76,6 +79,8 @@ def show_inspection(found: Any) -> None:
     for one in found.columns:
         for warning in one.warnings:
             say(f"{one.name}: {warning}")
+    for warning in found.warnings:
+        say(warning)
 
 
 def show_values(column: Any) -> str:
