@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from evenly import Imputer, TableError, Training, compare_imputers, try_imputer
+from evenly import Imputer, MissingExtraError, TableError, Training, compare_imputers, try_imputer
 from evenly.evaluation.comparison import candidates
 from evenly.models import MODELS, PAPERS, SPECS, Fitted, History, Model, ModelSpec, Trace, spec
 from evenly.models.base import NOBODY
@@ -165,3 +165,10 @@ except ModuleNotFoundError as error:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout.split() == ["5", "True", "2.5", "False", "jax"]
+
+
+def test_a_model_without_its_packages_names_the_line_that_installs_them(monkeypatch):
+    monkeypatch.delitem(spec._CLASSES, "vae", raising=False)
+    monkeypatch.setitem(sys.modules, "jax", None)
+    with pytest.raises(MissingExtraError, match=r"the package .jax.\. Install it with: pip install"):
+        spec.SPECS["vae"].load()

@@ -88,6 +88,8 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
 
     Examples
     --------
+    Needs `pip install "evenly[models]"`.
+
     >>> import numpy as np
     >>> from evenly import Training
     >>> rng = np.random.default_rng(0)
@@ -223,6 +225,8 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
 
         Examples
         --------
+        Needs `pip install "evenly[all]"`.
+
         >>> import tempfile
         >>> import polars as pl
         >>> x = np.random.default_rng(0).normal(size=60)
@@ -342,6 +346,8 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
 
         Examples
         --------
+        Needs `pip install "evenly[models]"`.
+
         >>> import tempfile
         >>> table = np.random.default_rng(0).normal(size=(30, 2))
         >>> imputer = Imputer("marginal").fit(table)

@@ -60,6 +60,8 @@ def read_table(source: str | Path, *, form: str | None = None) -> polars.DataFra
 
     Examples
     --------
+    Needs `pip install "evenly[tool]"`.
+
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder) / "survey.csv"

@@ -60,6 +60,8 @@ def define_likelihood(
 
     Examples
     --------
+    Needs `pip install "evenly[models]"`.
+
     A Weibull of known shape 2 whose natural parameter is -1/size^2 (it is a Rayleigh in disguise):
 
     >>> weibull = define_likelihood(
