@@ -60,9 +60,7 @@ def define_likelihood(
 
     Examples
     --------
-    Needs `pip install "evenly[models]"`.
-
-    A Weibull of known shape 2 whose natural parameter is -1/size^2 (it is a Rayleigh in disguise):
+    Needs `pip install "evenly[models]"`. A Weibull of known shape 2, natural parameter -1/size^2 (a Rayleigh in disguise):
 
     >>> weibull = define_likelihood(
     ...     "weibull-2",
