@@ -207,7 +207,7 @@ def _imports_only(source: str, absent: frozenset[str]) -> bool:
         return False
     modules = [one.module or "" for one in statements if isinstance(one, ast.ImportFrom)]
     modules += [alias.name for one in statements if isinstance(one, ast.Import) for alias in one.names]
-    return not any(module.partition(".")[0] in absent for module in modules)
+    return not any(module.partition(".")[0] in absent or module.startswith("evenly.") for module in modules)
 
 
 def _names(source: str) -> tuple[set[str], set[str]]:

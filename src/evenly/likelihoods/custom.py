@@ -60,7 +60,7 @@ def define_likelihood(
 
     Examples
     --------
-    Needs `pip install "evenly[models]"`. A Weibull of known shape 2, natural parameter -1/size^2 (a Rayleigh in disguise):
+    Needs `pip install "evenly[models]"`. A Weibull of known shape 2, natural parameter -1/size^2, in fact a Rayleigh:
 
     >>> weibull = define_likelihood(
     ...     "weibull-2",
