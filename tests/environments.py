@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import ast
 import doctest
+import importlib
 import json
 import re
 import subprocess
@@ -25,6 +26,8 @@ from typing import Any, NamedTuple
 
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+
+import evenly
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -53,12 +56,17 @@ class Without:
             return self.finder.find_spec(name, path, target)
 
 sys.meta_path[:] = map(Without, sys.meta_path)
-import doctest, warnings
+import doctest, importlib, warnings
 warnings.simplefilter("error")
 flags = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 runner, names = doctest.DocTestRunner(optionflags=flags), {"__name__": "__main__"}
 for page, text in given["pages"]:
     runner.run(doctest.DocTestParser().get_doctest(text, dict(names), page, page, 0), clear_globs=False)
+for module, name, wanted in given["documented"]:
+    module = importlib.import_module(module)
+    for test in doctest.DocTestFinder().find(getattr(module, name), name, module):
+        if test.name in wanted:
+            runner.run(test)
 sys.exit(bool(runner.failures))
 """
 
@@ -199,7 +207,7 @@ def _imports_only(source: str, absent: frozenset[str]) -> bool:
         return False
     modules = [one.module or "" for one in statements if isinstance(one, ast.ImportFrom)]
     modules += [alias.name for one in statements if isinstance(one, ast.Import) for alias in one.names]
-    return not any(module.partition(".")[0] in absent for module in modules)
+    return not any(module.partition(".")[0] in absent or module.startswith("evenly.") for module in modules)
 
 
 def _names(source: str) -> tuple[set[str], set[str]]:
@@ -219,9 +227,34 @@ def run(pages: Iterable[Path], environment: str) -> subprocess.CompletedProcess[
     for page in pages:
         some = runnable(read_examples(page), environment)
         texts.append((page.name, "\n".join(_text(one.example) for one in some)))
-    given = {"absent": sorted(absent_modules(environment)), "pages": texts}
+    return _run_apart(environment, pages=texts)
+
+
+def _run_apart(environment: str, **what: Any) -> subprocess.CompletedProcess[str]:
+    given = {"absent": sorted(absent_modules(environment)), "pages": [], "documented": [], **what}
     command = [sys.executable, "-c", CHILD]
     return subprocess.run(command, input=json.dumps(given), capture_output=True, text=True, check=False)
+
+
+def run_docstrings(environment: str) -> subprocess.CompletedProcess[str]:
+    """Run the examples of all public names that an environment has all packages for."""
+    documented = []
+    for name in evenly.__all__:
+        public = getattr(evenly, name)
+        module = getattr(public, "__module__", None) or ""
+        module = "evenly._support.errors" if module == "evenly" else module
+        if module.startswith("evenly."):
+            tests = doctest.DocTestFinder().find(public, name, importlib.import_module(module))
+            documented.append((module, name, [one.name for one in tests if _documented_for(one, environment)]))
+    return _run_apart(environment, documented=documented)
+
+
+def _documented_for(test: doctest.DocTest, environment: str) -> bool:
+    """Whether all that a docstring says its examples need is installed there."""
+    text = test.docstring or ""
+    either = [installed(one) for one in re.findall(r"`pip install ([^`]+)`", text) if "Needs `pip" in text]
+    there = installed(ENVIRONMENTS[environment])
+    return not either or any(one <= there for one in either)
 
 
 def _text(example: doctest.Example) -> str:

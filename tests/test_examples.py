@@ -54,6 +54,13 @@ def test_every_long_page_runs_where_it_says(page, environment):
     check(page, environment)
 
 
+@pytest.mark.more
+@pytest.mark.parametrize("environment", ENVIRONMENTS)
+def test_the_docstrings_of_public_names_run_where_they_say(environment):
+    done = environments.run_docstrings(environment)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 def test_every_example_runs_with_all_packages():
     """So that no install line is missing in the section on installing."""
     for page in (README, *PAGES):

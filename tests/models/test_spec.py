@@ -151,7 +151,7 @@ class Absent:
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 sys.meta_path.insert(0, Absent())
 import numpy as np
-from evenly import Imputer, Training
+from evenly import Imputer, MissingExtraError, Training
 from evenly.models import MODELS, SPECS
 for name in SPECS:
     Imputer(name, training=Training(sizes={size: 2 for size in SPECS[name].sizes})).check_settings()
@@ -159,9 +159,9 @@ full = Imputer("marginal").fit_transform(np.array([[1.0, 5.0], [np.nan, 7.0], [4
 print(len(SPECS), list(MODELS) == list(SPECS), full[1, 0], "jax" in sys.modules)
 try:
     MODELS["vae"]
-except ModuleNotFoundError as error:
-    print(error.name)
+except MissingExtraError as error:
+    print(str(error).split()[-1])
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.split() == ["5", "True", "2.5", "False", "jax"]
+    assert done.stdout.split() == ["5", "True", "2.5", "False", '"evenly[models]"']

@@ -54,6 +54,8 @@ def scale_files(
 
     Examples
     --------
+    Needs `pip install "evenly[all]"`.
+
     >>> import tempfile
     >>> import polars as pl
     >>> table = pl.DataFrame({"n": [0, 3, 1, 1, 2, 5] * 9, "x": [0.5, 1.5, -2.0] * 18})

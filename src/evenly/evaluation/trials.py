@@ -152,6 +152,8 @@ def try_imputer(imputer: Imputer, table: Any, *, share: float = 0.1, random_stat
 
     Examples
     --------
+    Needs `pip install "evenly[models]"`.
+
     >>> rng = np.random.default_rng(0)
     >>> x = rng.normal(50.0, 2.0, 200)
     >>> table = np.column_stack([x, 3.0 * x + rng.normal(size=200)])

@@ -44,6 +44,8 @@ class Callback:
 
     Examples
     --------
+    Needs `pip install "evenly[models]"`.
+
     >>> from evenly import Imputer, Training
     >>> class Stop(Callback):
     ...     def on_epoch(self, epoch):
@@ -74,6 +76,8 @@ class GradientTrace(Callback):
 
     Examples
     --------
+    Needs `pip install "evenly[models]"`.
+
     >>> from evenly import Imputer, Training
     >>> trace = GradientTrace(0)  # before the first epoch alone
     >>> table = np.random.default_rng(0).normal(size=(40, 2))

@@ -97,6 +97,8 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
 
     Examples
     --------
+    Needs `pip install "evenly[models]"`.
+
     >>> import numpy as np
     >>> from evenly import Training
     >>> rng = np.random.default_rng(0)
@@ -252,6 +254,8 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
 
         Examples
         --------
+        Needs `pip install "evenly[all]"`.
+
         >>> import tempfile
         >>> import polars as pl
         >>> x = np.random.default_rng(0).normal(size=60)
@@ -379,6 +383,8 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
 
         Examples
         --------
+        Needs `pip install "evenly[models]"`.
+
         >>> import tempfile
         >>> table = np.random.default_rng(0).normal(size=(30, 2))
         >>> imputer = Imputer("marginal").fit(table)

@@ -68,6 +68,8 @@ def read_table(
 
     Examples
     --------
+    Needs `pip install "evenly[tool]"`.
+
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder) / "survey.csv"

@@ -64,6 +64,8 @@ def write_table(table: Any, target: str | Path, *, form: str | None = None) -> N
 
     Examples
     --------
+    Needs `pip install "evenly[tool]"`.
+
     >>> import polars as pl
     >>> write_table(pl.DataFrame({"name": ["Ann", "Bo, Jr."], "height": [1.7, None]}), "-")
     name,height

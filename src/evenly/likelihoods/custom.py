@@ -60,7 +60,7 @@ def define_likelihood(
 
     Examples
     --------
-    A Weibull of known shape 2 whose natural parameter is -1/size^2 (it is a Rayleigh in disguise):
+    Needs `pip install "evenly[models]"`. A Weibull of known shape 2, natural parameter -1/size^2, in fact a Rayleigh:
 
     >>> weibull = define_likelihood(
     ...     "weibull-2",

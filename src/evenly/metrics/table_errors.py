@@ -66,10 +66,9 @@ def imputation_error(
     >>> truth = np.array([[1.5, 0.0], [2.5, 0.0], [3.5, 1.0], [5.5, 1.0]])
     >>> hidden = np.array([[False, False], [False, False], [False, True], [True, False]])
     >>> imputed = np.where(hidden, [3.5, 1.0], truth)
-    >>> imputation_error(truth, imputed, hidden)
-      column      kind  scored  error  baseline  normalized
-    0     x0  positive       1    0.5      0.75    0.666667
-    1     x1    binary       1    0.0      1.00    0.000000
+    >>> errors = imputation_error(truth, imputed, hidden)
+    >>> {name: [float(one) for one in errors[name]] for name in ("error", "baseline")}
+    {'error': [0.5, 0.0], 'baseline': [0.75, 1.0]}
     """
     opened, other = open_table(truth, estimator="truth"), open_table(imputed, estimator="imputed")
     if opened.container == other.container == "pandas":

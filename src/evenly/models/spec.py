@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from evenly._support import require
 from evenly.models.budget import MASKED, PAPER, Budget
 
 if TYPE_CHECKING:
@@ -57,6 +58,9 @@ class ModelSpec:
     def load(self) -> type[Model]:
         """Return the model's class, imported on first use (with JAX, if the model needs it)."""
         if self.name not in _CLASSES:
+            if self.needs_jax:
+                require("jax", "models")
+                require("optax", "models")
             import_module(f"evenly.models.{self.name}")
         return _CLASSES[self.name]
 

@@ -66,6 +66,8 @@ def make_report(
 
     Examples
     --------
+    Needs `pip install "evenly[tool]"`.
+
     >>> import numpy as np
     >>> page = make_report([[1.0, 5.0], [2.0, np.nan], [4.0, 7.0]], title="Three rows")
     >>> "<h1>Three rows</h1>" in page, "http-equiv" in page
@@ -89,6 +91,8 @@ def write_report(path: str | Path, table: Any, **parts: Any) -> None:
 
     Examples
     --------
+    Needs `pip install "evenly[tool]"`.
+
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     write_report(Path(folder) / "report.html", [[1.0], [2.0]])

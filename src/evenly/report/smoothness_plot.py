@@ -29,6 +29,8 @@ def plot_smoothness(scaler: Any, ax: Any = None) -> Any:
 
     Examples
     --------
+    Needs `pip install "evenly[tool]"`.
+
     >>> from evenly.scaling.scaler import LipschitzScaler
     >>> scaler = LipschitzScaler("lip-none").fit([[1.5, -1.0], [2.5, 0.3], [4.0, 2.0]])
     >>> plot_smoothness(scaler).get_xlabel()

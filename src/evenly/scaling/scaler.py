@@ -120,7 +120,7 @@ class LipschitzScaler(Reported, ModelSide, TransformerMixin, BaseEstimator):  # 
     >>> import warnings
     >>> with warnings.catch_warnings():
     ...     warnings.simplefilter("ignore")
-    ...     LipschitzScaler().fit([[1.0], [1.0]]).summary_["outcome"][0]
+    ...     str(LipschitzScaler().fit([[1.0], [1.0]]).summary_["outcome"][0])
     'constant'
     """
 
@@ -268,6 +268,8 @@ class LipschitzScaler(Reported, ModelSide, TransformerMixin, BaseEstimator):  # 
 
         Examples
         --------
+        Needs `pip install "evenly[tool]"`.
+
         >>> import polars as pl
         >>> table = pl.DataFrame({"id": range(7, 31), "x": [0.5, -2.0] * 12, "c": ["a", "b", "b"] * 8})
         >>> scaler = LipschitzScaler(kinds={"id": "ignore"}, random_state=0).fit(table.lazy())

@@ -10,6 +10,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from evenly._support import require
 from evenly.tables import Column, Floats, build_table
 
 
@@ -101,14 +102,19 @@ class Predictive(ABC):
 
         Examples
         --------
+        Needs `pip install "evenly[tool]"` or `pip install evenly pandas`.
+
         >>> from evenly.tables import Column
         >>> smokes = Column(name="smokes", kind="binary", classes=["no", "yes"])
         >>> from evenly.imputation.predictive import BinaryPredictive
-        >>> BinaryPredictive(smokes, np.array([0.25])).to_frame()
-             no   yes
-        0  0.75  0.25
+        >>> frame = BinaryPredictive(smokes, np.array([0.25])).to_frame()
+        >>> {name: float(frame[name][0]) for name in frame.columns}
+        {'no': 0.75, 'yes': 0.25}
         """
-        return build_table(self._shown(), "pandas" if find_spec("pandas") else "polars")
+        if find_spec("pandas"):
+            return build_table(self._shown(), "pandas")
+        require("polars", "tool")
+        return build_table(self._shown(), "polars")
 
     def __getitem__(self, name: str) -> Any:
         """Return a parameter by name; deprecated, for code that expects a dictionary."""
