@@ -130,7 +130,8 @@ def test_a_declared_column_without_data_is_no_data(kind):
     with pytest.warns(EvenlyWarning, match="no_data: 'c'"):
         scaler = LipschitzScaler(kinds={"c": kind}, random_state=0).fit(with_column(np.nan))
     assert scaler.summary_.set_index("column").loc["c", "outcome"] == "no_data"
-    assert scaler.transform(with_column(np.nan))["c"].isna().all()
+    assert "c" not in scaler.transform(with_column(np.nan))
+    assert scaler.set_params(passthrough="keep").transform(with_column(np.nan))["c"].isna().all()
 
 
 def test_one_row_and_one_column():

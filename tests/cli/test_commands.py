@@ -540,6 +540,23 @@ def test_rows_are_scaled_on_their_own_unless_noise_is_asked_for(evenly, tmp_path
     assert (drawn["people"] != mean["people"]).all()
 
 
+def test_files_keep_every_column_whatever_a_saved_scaler_drops(evenly, tmp_path):
+    """And new rows may hold anything: what was done is printed, and nothing fails."""
+    kinds = {"zip": "ignore", "people": "count"}
+    LipschitzScaler(kinds=kinds, missing=[-999], random_state=0).fit(survey(90)).save(f"{tmp_path}/s/")
+    new = survey(20).with_columns(pl.lit(2.5).alias("people"), pl.lit("new").alias("colour"))
+    new.write_parquet(tmp_path / "new.parquet")
+    done = evenly("scale", "new.parquet", "-o", "scaled.parquet", "--load", "s/")
+    assert "column 'people': 20 cells not whole, rounded" in " ".join(done.stderr.split())
+    assert "zip" in pl.read_parquet(tmp_path / "scaled.parquet").columns
+    shown = succeeded(evenly("unscale", "scaled.parquet", "-o", "again.parquet", "--load", "s/"))
+    assert shown == f"{len(new.columns)} columns: again.parquet"
+    again = pl.read_parquet(tmp_path / "again.parquet")
+    assert again["zip"].equals(new["zip"])
+    assert again["people"].to_list() == [3.0] * 20
+    assert again["colour"].null_count() == 20
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [

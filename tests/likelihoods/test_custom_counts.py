@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 import scipy.stats as stats
 
-from evenly import Imputer, LipschitzScaler, Support, TableError, Training, define_likelihood
+from evenly import EvenlyWarning, Imputer, LipschitzScaler, Support, TableError, Training, define_likelihood
 from evenly.likelihoods import Likelihood, get_likelihood
 
 pytest.importorskip("jax")
@@ -153,3 +153,16 @@ def test_declaring_it_makes_the_column_a_count(orders: Likelihood) -> None:
     assert get_likelihood("poisson").kinds == orders.kinds == ("count",)
     with pytest.raises(TableError, match="items"):
         LipschitzScaler(likelihoods={"items": orders}).fit(TABLE.assign(items=TABLE["items"] - 1.0))  # has zeros
+
+
+def test_new_rows_are_moved_to_the_ends_of_a_bounded_count():
+    trials = define_likelihood("trials", **BINOMIAL)
+    seen = pd.DataFrame({"n": np.tile([2.0, 5.0, 7.0, 3.0], 10)})
+    scaler = LipschitzScaler("lip-none", likelihoods={"n": trials}).fit(seen)
+    new = pd.DataFrame({"n": [-3.0, 4.5, 99.0, 10.4]})
+    with pytest.warns(
+        EvenlyWarning, match="1 cell below 0, .*; 2 cells not whole, rounded; 1 cell above 10, used as 10"
+    ):
+        assert scaler.transform(new)["n"].tolist() == [0.0, 5.0, 10.0, 10.0]
+    with pytest.raises(TableError, match="maximum 99, but trials expects whole numbers from 0 to 10"):
+        LipschitzScaler("lip-none", likelihoods={"n": trials}).fit(pd.DataFrame({"n": [1.0, 99.0]}))

@@ -64,14 +64,9 @@ def scale_lazily(
     pairs = {f"x{j}": pair for j, pair in enumerate(zip(fitted, columns, strict=True))}
     engine = table.engine
     late = {name: pair for name, pair in pairs.items() if _is_late(engine, pair[0])}
-    unseen = {
-        name: each.unseen_code
-        for name, (each, _) in pairs.items()
-        if each.features and each.column.has_classes and rows.handle_unknown == "ignore"
-    }
     cells = [
         (
-            code(each.column, cells, unseen.get(name), comparing=engine.compares_classes)
+            code(each.column, cells, _unseen(each, rows), comparing=engine.compares_classes)
             if each.features and name not in late
             else nw.col(cells.name)
         ).alias(name)
@@ -83,17 +78,11 @@ def scale_lazily(
     frame = table.frame.select(*cells, *(_key(table, key).alias(name) for name in noise[:1]))
     if late:
         coded = {
-            name: code(each.column, replace(cells, name=name), unseen.get(name)) for name, (each, cells) in late.items()
+            name: code(each.column, replace(cells, name=name), _unseen(each, rows))
+            for name, (each, cells) in late.items()
         }
         frame = engine.map_batches(frame, coded)
-    moves = {name: each.new_cells.steps for name, (each, _) in pairs.items() if each.features}
-    for given in zip_longest(*moves.values()):
-        moved = [
-            _move(step, nw.col(name), strict=rows.strict).alias(name)
-            for name, step in zip(moves, given, strict=True)
-            if step is not None
-        ]
-        frame = frame.with_columns(*moved)
+    frame = _move_all(frame, {name: each for name, (each, _) in pairs.items() if each.features}, rows)
     for turn, of_turn in enumerate(zip(*steps, strict=True)):
         sources = noise if turn else noise[:1] * len(noise)
         made = zip(of_turn, sources, noise, strict=True)
@@ -146,6 +135,23 @@ def _scale(feature: Feature, column: Column, cells: nw.Expr, scale: float, noise
     return scaled
 
 
+def _unseen(fitted: Fitted, rows: NewRows) -> float | None:
+    """Return the code of classes that fit did not see; None if they are missing cells."""
+    return fitted.unseen_code if fitted.column.has_classes and rows.handle_unknown == "ignore" else None
+
+
+def _move_all(frame: nw.LazyFrame[Any], columns: Mapping[str, Fitted], rows: NewRows) -> nw.LazyFrame[Any]:
+    """Move the values of all columns to where their likelihoods have a density, step by step."""
+    for steps in zip_longest(*(each.new_cells.steps for each in columns.values())):
+        moved = [
+            _move(step, nw.col(name), strict=rows.strict).alias(name)
+            for name, step in zip(columns, steps, strict=True)
+            if step is not None
+        ]
+        frame = frame.with_columns(*moved)
+    return frame
+
+
 def _move(step: Step, values: nw.Expr, *, strict: bool) -> nw.Expr:
     """Return values moved to where a likelihood has a density; null instead, if strict."""
     moved: nw.Expr = step.move(values)
@@ -167,20 +173,27 @@ def code(column: Column, cells: LazyColumn, unseen: float | None = None, *, comp
     find = _compare if comparing else _look_up
     classes = class_codes(column)
     if cells.storage == "text":
-        codes, observed = find(raw, classes.by_text), ~_is_marked(raw, column.missing)
+        codes = find(raw, classes.by_text)
         if classes.by_number:
             codes = nw.coalesce(codes, find(_spelled(raw, column.missing), classes.by_number))
+        # Few texts are none of the classes: only those are looked at again.
+        rest = raw if comparing else nw.when(codes.is_null()).then(raw)
+        observed = _is_observed(rest, column.missing, comparing=comparing)
     else:
         observed = ~raw.is_null()
         codes = find(raw, classes.by_boolean if cells.storage == "boolean" else classes.by_number)
-    return codes if unseen is None else nw.when(codes.is_null() & observed).then(unseen).otherwise(codes)
+    return codes if unseen is None else nw.coalesce(codes, nw.when(observed).then(unseen))
 
 
-def _is_marked(texts: nw.Expr, missing: Sequence[Any]) -> nw.Expr:
-    """Whether texts are missing, or one of the markers of missing cells."""
+def _is_observed(texts: nw.Expr, missing: Sequence[Any], *, comparing: bool) -> nw.Expr:
+    """Whether texts are neither null nor one of the markers of missing cells."""
     stripped = texts.str.strip_chars()
-    markers = dict.fromkeys(str(marker) for marker in (*MISSING_MARKERS, *missing))
-    return nw.any_horizontal(texts.is_null(), *(stripped == marker for marker in markers), ignore_nulls=True)
+    markers = [*dict.fromkeys(str(marker) for marker in (*MISSING_MARKERS, *missing))]
+    if comparing:
+        marked = nw.any_horizontal(*(stripped == marker for marker in markers), ignore_nulls=False)
+    else:
+        marked = stripped.is_in(markers)
+    return ~texts.is_null() & ~marked
 
 
 def _compare(cells: nw.Expr, codes: Mapping[Any, float]) -> nw.Expr:

@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from evenly.likelihoods import Likelihood
 from evenly.scaling.lazy_frames import lazy_scaling
 from evenly.scaling.statistics import (
@@ -140,6 +142,7 @@ class Measurer:
         if profile is not None and not bounded and not self.family(column).scalable:
             counts = encode_counts(column, profile)
             if counts is not None:
+                check_values(column, np.array([*counts]), self.family(column))
                 return column, from_counts(counts)
         if profile is None and not column.has_classes:
             profile = profile_column(cells, column.missing)

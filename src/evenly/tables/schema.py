@@ -31,7 +31,7 @@ class Column(BaseModel):
     Attributes
     ----------
     kind : str
-        `real`, `positive`, `count`, `binary`, `categorical`, `ordinal`, or `ignore` (passed through).
+        `real`, `positive`, `count`, `binary`, `categorical`, `ordinal`, or `ignore` (no variable).
     likelihood : str or None
         The name of its likelihood; None for an ignored column.
     classes : list or None
@@ -41,7 +41,7 @@ class Column(BaseModel):
     clip : float or None
         Smaller cells are raised to it (the paper's treatment of zeros).
     lower, upper : float or None
-        Declared bounds; a cell outside is an error.
+        Declared bounds; a cell outside is an error in fit, and clipped to them in new rows.
     missing : list
         Markers that are read as missing cells.
     same : dict
