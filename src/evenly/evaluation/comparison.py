@@ -13,7 +13,7 @@ CANDIDATES = (
     ("vae", "lip-gamma"),
     ("vae", "std-none"),
     ("factorization", "lip-gamma"),
-    ("mixture", "lip-gamma"),
+    ("mixture", "lip-none"),
     ("marginal", "lip-none"),
 )
 """Models and methods that are compared unless others are named."""

@@ -7,11 +7,12 @@ Models know nothing about tables, scales and scaling methods.
 from evenly.models.base import Fitted, History, Info, Model, Plan, Stream, Trace, Watchers, flatten, unflatten
 from evenly.models.budget import published_epochs
 from evenly.models.layout import Data, Layout
-from evenly.models.spec import MODELS, PAPERS, SPECS, ModelSpec
+from evenly.models.spec import MODELS, PAPERS, PAPERS_METHOD, SPECS, ModelSpec
 
 __all__ = [
     "MODELS",
     "PAPERS",
+    "PAPERS_METHOD",
     "SPECS",
     "Data",
     "Fitted",
