@@ -16,7 +16,7 @@ import os
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -129,7 +129,8 @@ def compare(name: str, folder: str | None, n_rows: int) -> None:
 
 # --- a mixture -----------------------------------------------------------------------------------------------------
 
-TRUTH = {"pressure": ((120.0, 12.0), (150.0, 12.0)), "smoker": (0.2, 0.7)}
+MEANS, STD, SHARES = (120.0, 150.0), 12.0, (0.2, 0.7)
+"""Of the two groups: their blood pressure, and how many of them smoke."""
 NOISE_VARIANCE = NOISE_A * NOISE_B / ((NOISE_A + NOISE_B) ** 2 * (NOISE_A + NOISE_B + 1.0))
 
 
@@ -138,7 +139,7 @@ class Remedy:
     """A change to EM: how the gamma of the yes/no column is fitted, or how much its log-likelihood counts."""
 
     method: str
-    noise: str = "drawn"
+    noise: Literal["mean", "drawn"] = "drawn"
     fit: Callable[[Floats, LipschitzScaler], Floats] | None = None
     weighted: bool = False
 
@@ -146,9 +147,9 @@ class Remedy:
 def draw_patients(n: int, rng: np.random.Generator) -> tuple[pd.DataFrame, npt.NDArray[np.bool_]]:
     """Return the blood pressure and the habit of patients of two groups, and which group each is of."""
     second = rng.random(n) < 0.5
-    means, stds = np.transpose(TRUTH["pressure"])
-    pressure = rng.normal(np.where(second, means[1], means[0]), stds[0])
-    return pd.DataFrame({"pressure": pressure, "smoker": rng.random(n) < np.where(second, 0.7, 0.2)}), second
+    pressure = rng.normal(np.where(second, MEANS[1], MEANS[0]), STD)
+    smoker = rng.random(n) < np.where(second, SHARES[1], SHARES[0])
+    return pd.DataFrame({"pressure": pressure, "smoker": smoker}), second
 
 
 def own_shape(mean: Floats, scaler: LipschitzScaler) -> Floats:
@@ -225,7 +226,7 @@ def recover_clusters(seed: int, n: int) -> None:
         clusters = np.column_stack([*usual["pressure"].values(), usual["smoker"]["probability"]])
         clusters = clusters[clusters[:, 0].argsort()]
         shown = ", ".join(f"{mean:.0f} ({std:.0f}) {share:.2f}" for mean, std, share in clusters)
-        errors[what] = float(np.abs(clusters[:, 2] - TRUTH["smoker"]).max())
+        errors[what] = float(np.abs(clusters[:, 2] - SHARES).max())
         print(f"{what:42} {shown}   error of the shares {errors[what] / errors['lip-none']:5.1f} x lip-none's")
 
 
@@ -255,7 +256,7 @@ def try_models(seed: int, n: int) -> None:
         off = (means - table["pressure"].to_numpy())[asked["pressure"]]
         return float(log_loss(smokes[asked["smoker"]], own)), float(np.sqrt(np.mean(off**2)))
 
-    bell = [np.exp(-0.5 * ((table["pressure"].to_numpy() - mean) / std) ** 2) for mean, std in TRUTH["pressure"]]
+    bell = [np.exp(-0.5 * ((table["pressure"].to_numpy() - mean) / STD) ** 2) for mean in MEANS]
     of_second = bell[1] / (bell[0] + bell[1])
     best = judge(0.2 + 0.5 * of_second, np.where(smokes, 129.0 / 0.9, 141.0 / 1.1))
     marginal = judge(np.full(n, smokes.mean()), np.full(n, table["pressure"].mean()))
