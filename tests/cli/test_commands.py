@@ -183,7 +183,7 @@ def test_compare_puts_models_side_by_side(evenly, table, form, tmp_path):
     )
     assert "mean or mode" in shown
     errors = read_table(tmp_path / "errors.csv")
-    assert errors.columns[3:] == ["masked lip-none", "masked std-none", "mixture lip-gamma"]
+    assert errors.columns[3:] == ["masked lip-none", "masked std-none", "mixture lip-none"]
     assert errors["column"].to_list() == ["size", "people", "colour"]
 
 

@@ -16,7 +16,7 @@ CANDIDATES = (
     ("vae", "lip-gamma"),
     ("vae", "std-none"),
     ("factorization", "lip-gamma"),
-    ("mixture", "lip-gamma"),
+    ("mixture", "lip-none"),
     ("marginal", "lip-none"),
     *((name, METHOD) for name in PEER_IMPUTERS),
 )

@@ -51,7 +51,8 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
         baseline, imputes each column's mean, quantiles or most frequent class and needs neither JAX nor training; the
         others are the paper's. With `preset="paper"`, "auto" is `vae`.
     method : str
-        How columns are scaled, as in `LipschitzScaler`; "auto" is `lip-none` for `masked`, else `lip-gamma`.
+        How columns are scaled, as in `LipschitzScaler`; "auto" is `lip-gamma` for `vae` and `factorization` and
+        with `preset="paper"`, else `lip-none`.
     preset : {"paper"}, optional
         The paper's settings: its bound, zeros clipped to 1e-30, the mode as estimate, its epochs by the number of rows.
         Imputed values are then clipped to the support only, not to the observed range.

@@ -9,13 +9,13 @@ from typing import Any
 
 from sklearn.utils import check_random_state
 
-from evenly._support import ScaleWarning, TableError
+from evenly._support import EvenlyWarning, ScaleWarning, TableError
 from evenly.imputation.callbacks import Callback, ProgressBar, trace_points
 from evenly.imputation.encoding import EncodedTable
 from evenly.imputation.predictors import read_predictors
 from evenly.imputation.streaming import Source
 from evenly.imputation.training import Training
-from evenly.models import SPECS, ModelSpec, Plan
+from evenly.models import PAPERS_METHOD, SPECS, ModelSpec, Plan
 from evenly.scaling import FittedColumn, LipschitzScaler, check_strict, get_method
 from evenly.tables import DECLARED, pick
 
@@ -90,7 +90,25 @@ class FitSettings:
         with warnings.catch_warnings():
             if self.spec.bins_numbers and not self.declared["likelihoods"]:
                 warnings.simplefilter("ignore", ScaleWarning)  # binned numbers do not use these scales
-            return scaler.fit(table)
+            scaler.fit(table)
+        self._warn_of_gammas(scaler)
+        return scaler
+
+    def _warn_of_gammas(self, scaler: LipschitzScaler) -> None:
+        """Warn where gammas of discrete values decide between latent classes; the paper's preset asks for it."""
+        if not self.spec.latent_classes or self.paper:
+            return
+        tricked = [
+            one.column.name for one in scaler.columns_ if any(feature.trick == "gamma" for feature in one.features)
+        ]
+        if tricked:
+            shown = ", ".join(map(repr, tricked[:5])) + (" and others" if len(tricked) > 5 else "")
+            warnings.warn(
+                f"{self.spec.name} under {self.method}: {shown}: a gamma of discrete values has a very high density, "
+                f"which may split classes on these columns alone; method = {self.spec.method!r} has no such gammas",
+                EvenlyWarning,
+                stacklevel=4,
+            )
 
 
 def check(imputer: Any) -> None:
@@ -107,13 +125,14 @@ def check(imputer: Any) -> None:
 def resolve(imputer: Any) -> FitSettings:
     """Check an imputer's settings and resolve "auto" as far as possible without a table."""
     check(imputer)
-    spec = SPECS[imputer.model_name]
+    spec, paper = SPECS[imputer.model_name], imputer.preset == "paper"
+    usual = PAPERS_METHOD if paper and spec.from_paper else spec.method
     return FitSettings(
         spec,
         imputer.training or Training(),
-        spec.method if imputer.method == "auto" else imputer.method,
+        usual if imputer.method == "auto" else imputer.method,
         {name: getattr(imputer, name) for name in DECLARED},
-        imputer.preset == "paper",
+        paper,
         int(check_random_state(imputer.random_state).randint(2**31 - 1)),
         [*(imputer.callbacks or ()), *([ProgressBar()] if imputer.verbose else [])],
         imputer.predictors,

@@ -20,11 +20,12 @@ from evenly.models.base import (
 )
 from evenly.models.budget import published_epochs
 from evenly.models.layout import Data, Layout
-from evenly.models.spec import MODELS, PAPERS, SPECS, ModelSpec
+from evenly.models.spec import MODELS, PAPERS, PAPERS_METHOD, SPECS, ModelSpec
 
 __all__ = [
     "MODELS",
     "PAPERS",
+    "PAPERS_METHOD",
     "SPECS",
     "Data",
     "Expected",

@@ -46,6 +46,8 @@ class ModelSpec:
     """Whether it reads `Data.inputs`; if not, they may be empty."""
     row_variables: bool = False
     """Whether every row has latent variables, which must fit into memory; if not, rows may be streamed."""
+    latent_classes: bool = False
+    """Whether rows belong to latent classes, between which densities decide: gammas of discrete values mislead them."""
     bins_numbers: bool = False
     """Whether it models numbers by bins too, unless a likelihood is given for them."""
     cell_by_cell: bool = False
@@ -75,7 +77,9 @@ _CLASSES: dict[str, type[Model]] = {}
 SPECS: dict[str, ModelSpec] = {
     one.name: one
     for one in (
-        ModelSpec("mixture", ("n_clusters",), row_variables=True, from_paper=True),
+        ModelSpec(
+            "mixture", ("n_clusters",), method="lip-none", row_variables=True, latent_classes=True, from_paper=True
+        ),
         ModelSpec("factorization", ("latent_size",), 1e-2, row_variables=True, from_paper=True),
         ModelSpec("vae", ("latent_size", "hidden_size"), reads_inputs=True, from_paper=True),
         ModelSpec(
@@ -94,6 +98,8 @@ SPECS: dict[str, ModelSpec] = {
     )
 }
 """The models by name: the paper's three, the masked network, and the marginal baseline."""
+PAPERS_METHOD = "lip-gamma"
+"""The method that the paper proposes, for all of its models."""
 PAPERS = tuple(one.name for one in SPECS.values() if one.from_paper)
 """The names of the paper's models."""
 
