@@ -24,7 +24,7 @@ def restore_column(values: npt.NDArray[Any], container: str, stored: Stored, cla
     if values.dtype.kind == "f" and (whole := re.search(r"u?int(8|16|32|64)", wants)):
         # Imputed values may exceed a small type. The largest 64-bit integers are not exact in double precision.
         low, high = np.iinfo(whole.group()).min, np.iinfo(whole.group()).max
-        values = np.clip(np.rint(values), low, high if high < 2**53 else None)
+        values = np.clip(np.rint(values), low, high if high < 2**53 else np.nextafter(float(high), 0.0))
     if values.dtype.kind == "f" and text:
         # Thirteen digits: scaling and unscaling cost the last two or three of sixteen.
         texts = [None if gone else f"{v:.13g}" for v, gone in zip(values, missing, strict=True)]
