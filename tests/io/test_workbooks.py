@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import zipfile
 from collections.abc import Mapping
 from datetime import date, datetime
@@ -145,6 +146,12 @@ def test_a_cell_far_away_is_refused_before_it_fills_memory(tmp_path):
             archive.writestr(name, part)
     with pytest.raises(TableError, match="a cell beyond the end of a sheet"):
         read_table(beyond)
+    with zipfile.ZipFile(beyond, "w") as archive:
+        for name, part in parts.items():
+            many = part.replace(b"A16777216", b"A2").replace(b'uniqueCount="1"', b'uniqueCount="8589934592"')
+            archive.writestr(name, many)
+    with pytest.raises(TableError, match="expand to 274,877,906,944"):
+        read_table(beyond)
     often = write_open_document(tmp_path / "a.ods", NAMES_OF_ODS + ROWS_OF_ODS.format(n=200_000_000))
     for path in (far, often):
         with pytest.raises(TableError, match=r"expand to .* or more.*`--max-expansion`"):
@@ -154,7 +161,7 @@ def test_a_cell_far_away_is_refused_before_it_fills_memory(tmp_path):
 def test_an_archive_that_expands_without_end_is_refused(tmp_path):
     path = write_workbook(tmp_path / "a.xlsx", {"S": [["a"], [1]]})
     with zipfile.ZipFile(path, "a", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("xl/media/bomb", bytes(1 << 26))
+        archive.writestr("xl/media/bomb", bytes(3 << 24))
     with pytest.raises(TableError, match="expand to"):
         read_table(path)
     assert read_table(path, max_expansion=10_000).rows() == [(1,)]
@@ -204,6 +211,14 @@ def test_what_the_program_cannot_hold_is_refused_by_column(name, tmp_path):
         with pytest.raises(TableError, match=f"Column '{table.columns[0]}'"):
             write_table(table, tmp_path / name)
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs a copy of the process")
+def test_damage_that_crashes_the_reader_does_not_crash_the_process(tmp_path, monkeypatch):
+    write_table(TABLE, tmp_path / "a.sav")
+    monkeypatch.setattr(pyreadstat, "read_sav", lambda *_, **__: os.abort())
+    with pytest.raises(TableError, match=r"a.sav, which is damaged"):
+        read_table(tmp_path / "a.sav")
 
 
 # --- the command line -------------------------------------------------------------------------------------------

@@ -749,3 +749,11 @@ def test_the_key_of_an_array_is_a_columns_place_and_rows_keep_their_noise_in_any
     scaled = scaler.transform(table, key=0)
     np.testing.assert_array_equal(scaler.transform(table[::-1], key=0), scaled[::-1])
     assert (scaler.transform(table[::-1]) != scaled[::-1]).any()
+
+
+def test_the_largest_whole_number_comes_back_as_nearly_as_double_precision_has_it():
+    table = pl.DataFrame({"a": [2**63 - 1, 1, 2, 5, 3, 4] * 4})
+    scaler = LipschitzScaler("std-none", kinds={"a": "real"}).fit(table)
+    back = scaler.inverse_transform(scaler.transform(table))["a"]
+    assert back.dtype == pl.Int64
+    assert back[0] == pytest.approx(2**63, rel=1e-12)

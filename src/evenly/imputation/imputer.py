@@ -288,9 +288,8 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
         """Return two tables with the lower and the upper ends of central intervals of the missing cells.
 
         A missing number lies between them with the probability `level`, if the model is right. Observed cells and
-        imputed classes are the same in both. Ends are rounded like imputed numbers, to the nearest: the rounded number
-        still lies between them. For the paper's models, the ends are quantiles of up to 1,000 draws:
-        levels above 0.998 give the smallest and the largest draw.
+        imputed classes are the same in both. Ends are rounded like imputed numbers, to the nearest. For the paper's
+        models, they are quantiles of up to 1,000 draws: levels above 0.998 give the smallest and the largest draw.
         """
         opened = self._open(X)
         low, high = self._ends(opened, level)
@@ -319,8 +318,7 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
         """Return the mean log-likelihood of each column's observed cells, in the table's units.
 
         The model sees the cells that it is scored on; for an unbiased score, hide cells from it and use
-        `evenly.imputation_error`, or `log_prob` of their distributions. A number outside all bins of its column counts
-        with a probability of 1e-12.
+        `evenly.imputation_error`. A number outside all bins of its column counts with a probability of 1e-12.
         """
         table = self._open(X).encoded
         found = self._predictor().distributions(table)

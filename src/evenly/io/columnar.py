@@ -11,6 +11,7 @@ from evenly._support import require
 from evenly.io.arrow_checks import check_arrow_file, check_arrow_stream
 from evenly.io.errors import without_panics
 from evenly.io.formats import Format, Reading
+from evenly.io.parquet_checks import check_parquet
 
 
 class _Columnar(Format):
@@ -35,6 +36,7 @@ class Parquet(_Columnar):
 
     def read(self, data: bytes, how: Reading) -> Any:
         """Return the table as a Polars frame."""
+        check_parquet(data, how)
         with without_panics():
             return require("polars", "tool").read_parquet(data)
 

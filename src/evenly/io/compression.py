@@ -61,7 +61,8 @@ class _Zstd(io.RawIOBase):
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file, self._zstandard = file, require("zstandard", "tool")
-        self._frame, self._ready = self._zstandard.ZstdDecompressor().decompressobj(), b""
+        self._frame = self._zstandard.ZstdDecompressor().decompressobj()
+        self._ready = memoryview(b"")  # of which parts are taken without a copy of the rest
 
     def readable(self) -> bool:
         """Say that it can be read."""
@@ -78,7 +79,7 @@ class _Zstd(io.RawIOBase):
             if self._frame.eof:  # another frame follows
                 self._frame = self._zstandard.ZstdDecompressor().decompressobj()
             try:
-                self._ready = self._frame.decompress(piece)
+                self._ready = memoryview(self._frame.decompress(piece))
             except self._zstandard.ZstdError as error:
                 raise EOFError(str(error)) from None
         n = min(len(buffer), len(self._ready))

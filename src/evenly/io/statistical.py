@@ -13,6 +13,7 @@ from typing import IO, Any, ClassVar
 from evenly._support import EvenlyWarning, TableError, require, require_later
 from evenly.io.errors import as_table_error
 from evenly.io.formats import Format, Reading
+from evenly.io.trial import crashes
 from evenly.io.types import LARGEST, some_names
 
 
@@ -44,6 +45,8 @@ class Statistical(Format):
     def read(self, data: bytes, how: Reading) -> Any:
         """Return the table as a Polars frame."""
         pl, errors = require("polars", "tool"), _errors()
+        if crashes(lambda: self.load(io.BytesIO(data), output_format="dict")):
+            raise TableError(f"{how.name}, which is damaged", "expected a whole and sound file")
         with as_table_error(how.name, "expected a whole and sound file", errors):
             columns, about = self.load(io.BytesIO(data), output_format="dict")
             labels = {name: about.value_labels[label] for name, label in about.variable_to_label.items()}

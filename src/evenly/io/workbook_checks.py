@@ -17,6 +17,7 @@ _CELL = 32
 _MOST_ROWS = 1_048_576
 _PLACE = re.compile(rb""" r=["']([A-Za-z]{0,3})([0-9]{1,7})["']""")
 _BEYOND = re.compile(rb""" r=["'](?:[A-Za-z]{4}|[A-Za-z]{0,3}[0-9]{8})""")
+_COUNT = re.compile(rb"""ount=["']([0-9]{1,30})["']""")
 _TAG = re.compile(rb"<table:(table-row|table-cell|covered-table-cell|table(?=[\s>]))([^>]*)>")
 _REPEATED = re.compile(rb"""number-(?:rows|columns)-repeated=["']([0-9]{1,18})["']""")
 
@@ -34,6 +35,8 @@ def check_workbook(data: bytes, how: Reading) -> None:
                     how.check_expansion(expanded)
                 if part.filename.startswith("xl/worksheets/"):
                     _check_sheet(b"".join(pieces), how)
+                elif part.filename == "xl/sharedStrings.xml":
+                    _check_strings(b"".join(pieces), how)
                 elif part.filename == "content.xml":
                     _check_open_document(b"".join(pieces), how)
     except (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, NotImplementedError, RuntimeError) as error:
@@ -64,6 +67,12 @@ def _check_sheet(text: bytes, how: Reading) -> None:
             first, last = min(first, row), max(last, row)
         columns = [_column(name) for name in names] or [1]
         how.check_expansion((max(columns) - min(columns) + 1) * (last - first + 1) * _CELL)
+
+
+def _check_strings(text: bytes, how: Reading) -> None:
+    """Refuse a list of texts that claims to be far longer than it is: readers make room for what it claims."""
+    for match in _COUNT.finditer(text[:4096]):
+        how.check_expansion(int(match[1]) * _CELL)
 
 
 def _column(name: bytes) -> int:
