@@ -327,8 +327,7 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
 
     def score(self, X: Any, y: Any = None) -> float:
         """Return the mean over columns of `log_likelihood`, higher is better; NaN without a column to score."""
-        scores = list(self.log_likelihood(X).values())
-        return float(np.mean(scores)) if scores else float("nan")
+        return float(np.mean(list(self.log_likelihood(X).values()) or [np.nan]))
 
     def predict_cells(self, X: Any) -> Floats:
         """Return an estimate of every cell, observed ones included, as numbers or codes: rows x columns of fit.
