@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import time
+from typing import Any
 from unittest import mock
 
 import numpy as np
@@ -40,10 +41,10 @@ def table_of(n_rows: int, *, repeated: float, missing: float, jitter: float) -> 
     return list(table.T)
 
 
-def rate(find: object, columns: list[np.ndarray], rows: np.ndarray) -> tuple[object, float]:
+def rate(find: Any, columns: list[np.ndarray], rows: np.ndarray) -> tuple[Any, float]:
     """Return what a search of some rows finds, and its seconds per row."""
     begun = time.process_time()
-    found = find([own[rows] for own in columns])  # type: ignore[operator]
+    found = find([own[rows] for own in columns])
     return found, (time.process_time() - begun) / len(rows)
 
 

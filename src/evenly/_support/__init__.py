@@ -3,6 +3,7 @@
 Nothing of Evenly is known here.
 """
 
+from evenly._support.displays import showing
 from evenly._support.errors import (
     EvenlyError,
     EvenlyWarning,
@@ -23,26 +24,49 @@ from evenly._support.files import (
     write_tensors,
     write_text,
 )
+from evenly._support.interrupts import finishing
 from evenly._support.labels import as_text, refuse_duplicates
 from evenly._support.optional import require, require_later
 from evenly._support.patterns import DATE, NUMBER, SPACED_NUMBER
 from evenly._support.plain import align, to_plain
+from evenly._support.progress import (
+    Display,
+    Snapshot,
+    Stages,
+    add_note,
+    advance,
+    announce,
+    duration,
+    part,
+    paused,
+    show_on,
+)
 from evenly._support.sklearn_compat import check_input_names, output_container, table_tags
 
 __all__ = [
     "DATE",
     "NUMBER",
     "SPACED_NUMBER",
+    "Display",
     "EvenlyError",
     "EvenlyWarning",
     "InterruptedWarning",
     "MissingExtraError",
     "ScaleWarning",
+    "Snapshot",
+    "Stages",
     "TableError",
+    "add_note",
+    "advance",
     "align",
+    "announce",
     "as_text",
     "check_input_names",
+    "duration",
+    "finishing",
     "output_container",
+    "part",
+    "paused",
     "read_json",
     "read_tensors",
     "readable",
@@ -52,6 +76,8 @@ __all__ = [
     "require",
     "require_later",
     "saved_path",
+    "show_on",
+    "showing",
     "table_tags",
     "to_plain",
     "write_bytes",

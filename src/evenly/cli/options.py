@@ -52,6 +52,9 @@ Model = Annotated[str, typer.Option(help="masked (auto), vae, mixture, factoriza
 Method = Annotated[str, typer.Option(help="How columns are scaled; auto goes by the model.")]
 Seed = Annotated[int, typer.Option("--seed", min=0, max=2**31 - 2, help="The same seed gives the same bytes.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print warnings and errors only.")]
+Verbose = Annotated[
+    bool, typer.Option("--verbose", "-v", help="Show the ELBO and the column that is learned worst, too.")
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 Epochs = Annotated[
     int | None,
@@ -79,6 +82,11 @@ def settings_of(schema: Path | None, kind: Sequence[str] | None, missing: Sequen
 
         known = Saved.load(schema)
     return {"schema": known, "kinds": kinds or None, "missing": list(missing) if missing else None}
+
+
+def verbosity(*, prints: bool, details: bool) -> int:
+    """Return how much progress is shown: nothing, stages, or the details of training, too."""
+    return 1 + details if prints else 0
 
 
 def auto(value: int | None) -> Any:

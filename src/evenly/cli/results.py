@@ -18,6 +18,33 @@ def fit_imputer(params: dict[str, Any], training: dict[str, Any], table: Any, **
     return fit_and_assess(Imputer(**params, training=Training(**training)), table, **asked)
 
 
+def plan_imputation(params: dict[str, Any], training: dict[str, Any], table: Any, **asked: Any) -> Any:
+    """Plan the stages of a command that fits an imputer, fills a table and writes results.
+
+    Parameters
+    ----------
+    asked
+        `share` and `balance` of `fit_and_assess`, `files`, `n_rows` to fill, the number of `samples`, `report` or not,
+        and whether the imputer was `loaded`.
+    """
+    from evenly._support import Stages
+    from evenly.evaluation import assessment_seconds
+    from evenly.imputation import Imputer, Training, fill_seconds
+
+    imputer, files = Imputer(**params, training=Training(**training)), asked["files"]
+    fitting = {"share": asked["share"], "balance": asked["balance"], "files": files}
+    n_columns = len(table.columns)
+    return Stages(
+        {
+            "_fitting": 0.01 if asked["loaded"] else assessment_seconds(imputer, table, **fitting),
+            "_filling": fill_seconds(asked["n_rows"], n_columns) + 0.01,
+            "writing the table": 2e-7 * asked["n_rows"] * n_columns + 0.01,
+            "writing the report": 4.0 * asked["report"],
+            "_sampling": asked["samples"] * fill_seconds(asked["n_rows"], n_columns),
+        }
+    )
+
+
 def write_page(path: Path | None, table: Any, **parts: Any) -> None:
     """Write a report to a file, if one is named."""
     if path is None:
@@ -51,6 +78,8 @@ def show_trial(trial: Any) -> None:
         f"Mean over columns: {trial.error:.4f}; of the mean or the most frequent class: {trial.baseline:.4f}. "
         "Covered: numbers inside their own 90 % intervals."
     )
+    if trial.final:
+        say("The same imputer fills the table: it was not trained again on the hidden cells.")
 
 
 def show_diagnosis(found: Any) -> None:

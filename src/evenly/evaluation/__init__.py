@@ -3,7 +3,7 @@
 Tables and settings come in, records with numbers and verdicts go out; reports and the command line show them.
 """
 
-from evenly.evaluation.assessment import Assessment, fit_and_assess
+from evenly.evaluation.assessment import Assessment, assessment_seconds, fit_and_assess
 from evenly.evaluation.choosing import LikelihoodChoice, choose_likelihoods
 from evenly.evaluation.comparison import candidates, errors_by_column, worst_column
 from evenly.evaluation.diagnosis import diagnose
@@ -15,6 +15,7 @@ __all__ = [
     "Diagnosis",
     "LikelihoodChoice",
     "Trial",
+    "assessment_seconds",
     "candidates",
     "choose_likelihoods",
     "compare_imputers",

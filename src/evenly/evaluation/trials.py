@@ -5,16 +5,17 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from evenly._support import EvenlyWarning, InterruptedWarning, TableError
-from evenly.imputation import Imputer
+from evenly._support import EvenlyWarning, InterruptedWarning, Stages, TableError, showing
+from evenly.imputation import Imputer, fill_seconds, fit_seconds
 from evenly.metrics import baseline_errors, column_errors, hold_out
 from evenly.tables import (
     Column,
@@ -36,6 +37,7 @@ LEVEL = 0.9
 Z = 1.6448536269514722
 """Half-width of a 90 % interval of a normal mean, in standard errors."""
 N_EXAMPLES = 5
+SCORING = "filling hidden cells"
 
 
 @dataclass(frozen=True)
@@ -75,6 +77,8 @@ class Trial:
     model: str
     method: str
     seconds: float
+    final: bool = False
+    """Whether the imputer that was tried also fills the table: it was not fitted again to all cells."""
 
     @property
     def error(self) -> float:
@@ -130,7 +134,8 @@ def compare_imputers(
 ) -> Iterator[Trial]:
     """Try several imputers on the same hidden cells, one after the other; see `try_imputer`.
 
-    All imputers use the schema of the first one.
+    All imputers use the schema of the first one. Ctrl-C ends the comparison; an imputer whose training it cut short is
+    left out, unless it is the first.
 
     Examples
     --------
@@ -139,40 +144,116 @@ def compare_imputers(
     >>> [trial.model for trial in compare_imputers(some, table)]
     ['marginal', 'marginal']
     """
-    if not 0.0 < share < 1.0:
-        raise TableError(f"share = {share!r}", "expected a number between 0 and 1")
-    opened = open_table(table, estimator="Imputer", keep=True)
-    columns, truth = encode_for(imputers[0], opened)
-    rng = np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # of columns without a known cell
-        varied = np.nanmin(truth, axis=0) < np.nanmax(truth, axis=0)
-    hidden = hold_out(~np.isnan(truth) & varied, rng, share=share)
-    if not hidden.any():
-        raise TableError(
-            f"{opened.n_rows} rows without a column of ten known cells that differ", "expected some to hide and score"
-        )
-    numbers = number_table(opened.labels, opened.names, np.where(hidden, np.nan, truth))
-    preset = imputers[0].preset
-    for imputer in imputers:
-        if imputer.preset != preset:  # the paper treats zeros differently
-            preset, columns = imputer.preset, encode_for(imputer, opened)[0]
-        schema = Schema(columns=[coded(column) for column in columns])
-        begun = time.perf_counter()
-        own = clone(imputer).set_params(schema=schema, kinds=None, missing=None)
+    hidden = HiddenCells.choose(imputers[0], table, share, random_state)
+    names = [f"_{i}" if len(imputers) == 1 else _name(one, i, len(imputers)) for i, one in enumerate(imputers)]
+    planned = {name: trial_seconds(one, *hidden.shape) for name, one in zip(names, imputers, strict=True)}
+    for i, (name, imputer) in enumerate(zip(names, imputers, strict=True)):
+        with showing(imputer.verbose), Stages(planned).at(name):
+            fitted = hidden.fit(imputer, quiet=i > 0)
+            interrupted = fitted[0].ensemble_.interrupted
+            if interrupted and i:
+                return
+            trial = hidden.score(imputer, fitted)
+        yield trial
+        if interrupted:
+            return
+
+
+def _name(imputer: Imputer, i: int, n: int) -> str:
+    method = "" if imputer.method == "auto" else f" {imputer.method}"
+    return f"{imputer.model_name}{method} ({i + 1} of {n})"
+
+
+def trial_seconds(imputer: Imputer, n_rows: int, n_columns: int) -> float:
+    """Return the expected number of seconds of a trial."""
+    return fit_seconds(imputer, n_rows, n_columns) + 2.0 * fill_seconds(n_rows, n_columns)
+
+
+@dataclass(frozen=True)
+class HiddenCells:
+    """A table with some known cells hidden, to try imputers on."""
+
+    opened: Table
+    columns: dict[str | None, list[Column]]
+    """What each column is, by the preset of the imputer: the paper treats zeros differently."""
+    truth: Floats
+    """Values or codes: rows x columns."""
+    hidden: Flags
+    shown: Table
+    """The numbers and codes of the other cells."""
+    share: float
+
+    @classmethod
+    def choose(cls, imputer: Imputer, table: Any, share: float, random_state: Any) -> HiddenCells:
+        """Hide a share of each column's known cells; columns are what the imputer infers."""
+        if not 0.0 < share < 1.0:
+            raise TableError(f"share = {share!r}", "expected a number between 0 and 1")
+        opened = open_table(table, estimator="Imputer", keep=True)
+        columns, truth = encode_for(imputer, opened)
+        rng = np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", EvenlyWarning)  # repeated when the whole table is fitted
-            warnings.simplefilter("default", InterruptedWarning)
-            own.fit(numbers)
-            predicted = _rounded(own.predict_cells(numbers), opened)
-            ends = own.interval_cells(numbers, LEVEL)
-        yield Trial(
-            tuple(_score(columns, truth, predicted, hidden, ends, opened)),
-            share,
-            own.model_name,
-            own.scaler_.method,
-            time.perf_counter() - begun,
-        )
+            warnings.simplefilter("ignore", RuntimeWarning)  # of columns without a known cell
+            varied = np.nanmin(truth, axis=0) < np.nanmax(truth, axis=0)
+        hidden = hold_out(~np.isnan(truth) & varied, rng, share=share)
+        if not hidden.any():
+            got = f"{opened.n_rows} rows without a column of ten known cells that differ"
+            raise TableError(got, "expected some to hide and score")
+        shown = number_table(opened.labels, opened.names, np.where(hidden, np.nan, truth))
+        return cls(opened, {imputer.preset: columns}, truth, hidden, shown, share)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The numbers of rows and columns."""
+        n_rows, n_columns = self.truth.shape
+        return n_rows, n_columns
+
+    def columns_of(self, imputer: Imputer) -> list[Column]:
+        """Return what each column is to an imputer."""
+        if imputer.preset not in self.columns:
+            self.columns[imputer.preset] = encode_for(imputer, self.opened)[0]
+        return self.columns[imputer.preset]
+
+    def fit(self, imputer: Imputer, *, quiet: bool = False) -> tuple[Imputer, float]:
+        """Fit a clone of an imputer to the numbers and codes of the other cells; returns the seconds it took, too.
+
+        Parameters
+        ----------
+        quiet : bool
+            Whether not to warn of an interrupt: the caller does.
+        """
+        begun = time.perf_counter()
+        schema = Schema(columns=[coded(column) for column in self.columns_of(imputer)])
+        own = clone(imputer).set_params(schema=schema, kinds=None, missing=None)
+        stages = Stages(_seconds(imputer, *self.shape))
+        with _only_interrupts("ignore" if quiet else "default"), stages.at("_fitting"):
+            own.fit(self.shown)
+        return own, time.perf_counter() - begun
+
+    def score(self, imputer: Imputer, fitted: tuple[Imputer, float]) -> Trial:
+        """Impute the hidden cells by a fitted clone of an imputer, and score them."""
+        begun, (own, seconds) = time.perf_counter(), fitted
+        stages = Stages(_seconds(imputer, *self.shape))
+        with _only_interrupts():
+            with stages.at(SCORING, 0.0, 0.5):
+                predicted = _rounded(own.predict_cells(self.shown), self.opened)
+            with stages.at(SCORING, 0.5, 1.0):
+                ends = own.interval_cells(self.shown, LEVEL)
+        scored = _score(self.columns_of(imputer), self.truth, predicted, self.hidden, ends, self.opened)
+        seconds += time.perf_counter() - begun
+        return Trial(tuple(scored), self.share, own.model_name, own.scaler_.method, seconds)
+
+
+def _seconds(imputer: Imputer, n_rows: int, n_columns: int) -> dict[str, float]:
+    return {"_fitting": fit_seconds(imputer, n_rows, n_columns), SCORING: 2.0 * fill_seconds(n_rows, n_columns)}
+
+
+@contextmanager
+def _only_interrupts(of_interrupts: Literal["default", "ignore"] = "default") -> Iterator[None]:
+    """Hide Evenly's warnings, which are repeated when the whole table is fitted, except of interrupts."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", EvenlyWarning)
+        warnings.simplefilter(of_interrupts, InterruptedWarning)
+        yield
 
 
 def encode_for(imputer: Imputer, opened: Table) -> tuple[list[Column], Floats]:

@@ -4,10 +4,22 @@ Encoding, predictive distributions, the Gaussian and the neighbour expert, calib
 `evenly.models` only; evaluation, reports and the command line build on this package.
 """
 
+from evenly.imputation.binding import bind
 from evenly.imputation.callbacks import Callback, GradientTrace
+from evenly.imputation.cost import fill_seconds, fit_seconds
 from evenly.imputation.imputer import Imputer
 from evenly.imputation.pooling import pool
 from evenly.imputation.predictive import Predictive
 from evenly.imputation.training import Training
 
-__all__ = ["Callback", "GradientTrace", "Imputer", "Predictive", "Training", "pool"]
+__all__ = [
+    "Callback",
+    "GradientTrace",
+    "Imputer",
+    "Predictive",
+    "Training",
+    "bind",
+    "fill_seconds",
+    "fit_seconds",
+    "pool",
+]

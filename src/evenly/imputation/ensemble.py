@@ -52,6 +52,8 @@ class Ensemble:
     neighbours: NeighbourIndex | None = None
     """The rows to search for near-duplicates, if any column uses them."""
     curves: LearningCurves = field(default_factory=lambda: LearningCurves(np.zeros(0), {}, {}))
+    interrupted: bool = False
+    """Whether Ctrl-C ended its training, or its calibration; not saved."""
 
     @cached_property
     def modelled(self) -> tuple[ModelledColumn, ...]:

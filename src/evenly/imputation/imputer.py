@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import numbers
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal
 
@@ -13,16 +14,20 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from evenly._support import (
+    Stages,
     TableError,
     check_input_names,
     output_container,
+    part,
     read_tensors,
     saved_path,
+    showing,
     table_tags,
     write_tensors,
 )
 from evenly.imputation.callbacks import Callback
 from evenly.imputation.columns import BinnedColumn
+from evenly.imputation.cost import fill_seconds
 from evenly.imputation.ensemble import Ensemble
 from evenly.imputation.filling import OpenedTable, fill, open_for
 from evenly.imputation.fitting import fit_ensemble
@@ -67,7 +72,8 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
     random_state : int, RandomState or None
         Seeds all random numbers: the same seed gives the same bytes.
     verbose : int
-        Show a progress bar if not 0.
+        1 shows progress: what is being done, in percent, and the time left. 2 shows the ELBO and the column that is
+        learned worst, too.
 
     Attributes
     ----------
@@ -165,10 +171,11 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
             at once: `masked` and `vae` are trained on them in parts.
         """
         settings = resolve(self)
-        source = open_source(X, type(self).__name__)
-        settings.check_source(source)
-        scaler = settings.fit_scaler(source.table)
-        return self._become(scaler, fit_ensemble(source, scaler, settings))
+        with showing(self.verbose):
+            source = open_source(X, type(self).__name__)
+            settings.check_source(source)
+            scaler = settings.fit_scaler(source.table)
+            return self._become(scaler, fit_ensemble(source, scaler, settings))
 
     def check_settings(self) -> None:
         """Raise an error for invalid settings, before any long work."""
@@ -200,7 +207,17 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
         fit; columns that were not in fit are dropped, with a warning. Cells with a class that was not seen in fit are
         left as they are, with a warning, and the model treats them as missing.
         """
-        return self._transform(self._open(X))
+        with self._showing(opened := self._open(X)):
+            return self._transform(opened)
+
+    @contextmanager
+    def _showing(self, opened: OpenedTable, times: int = 1) -> Iterator[None]:
+        """Show the progress of predicting the missing cells of a table, some times."""
+        n_rows = len(opened.rows)
+        seconds = fill_seconds(n_rows * times, len(opened.columns), len(self.ensemble_.networks))
+        name = f"filling {n_rows:,} rows" if n_rows != 1 else "filling 1 row"
+        with showing(self.verbose), Stages({name: seconds}).at(name):
+            yield
 
     def _transform(self, opened: OpenedTable) -> Any:
         means = self.estimate == "mean" and self.preset != "paper"
@@ -235,7 +252,8 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
         True
         """
         check_is_fitted(self, "scaler_")
-        write_parts(transform_parts(self, open_parquet(source)), out, form=form)
+        with showing(self.verbose):
+            write_parts(transform_parts(self, open_parquet(source)), out, form=form)
 
     def sample(self, X: Any, n: int = 5) -> list[Any]:
         """Return n complete tables, for multiple imputation; see `evenly.pool`.
@@ -245,8 +263,12 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
         """
         if not (isinstance(n, numbers.Integral) and int(n) >= 1):
             raise TableError(f"n = {n!r}", "expected a whole number from 1")
-        opened, predictor = self._open(X), self._predictor()
-        return [self._fill(opened, predictor.draw(opened.encoded, opened.missing, i)) for i in range(int(n))]
+        opened, predictor, tables = self._open(X), self._predictor(), []
+        with self._showing(opened, int(n)):
+            for i in range(int(n)):
+                with part(i / n, (i + 1) / n):
+                    tables.append(self._fill(opened, predictor.draw(opened.encoded, opened.missing, i)))
+        return tables
 
     def interval(self, X: Any, level: float = 0.9) -> tuple[Any, Any]:
         """Return two tables with the lower and the upper ends of central intervals of the missing cells.

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from evenly._support import advance, part
 from evenly.imputation import gaussian as gaussian_expert
 from evenly.imputation.calibration_choice import mix_neighbours
 from evenly.imputation.columns import UnmodelledColumn
@@ -79,7 +80,9 @@ class Predictor:
                     own = [np.asarray(one[: len(where)][cells[j]], np.float64) for one in naturals[table.features[j]]]
                     found[j].append(spec.predict(own, calibration, experts[j]))
             mixed = [first.mix(others) for first, *others in found]
-            yield where, self._with_neighbours(some, mixed, cells)
+            found_here = self._with_neighbours(some, mixed, cells)
+            advance(min(1.0, (number + 1) * ensemble.chunk_size / len(rows)))
+            yield where, found_here
 
     def _draws(self, draw: int | None, chunk: int) -> list[tuple[tuple[int, ...] | None, bool]]:
         """Return the seeds of draws of the latent variables, and whether all rows use the same random numbers."""
@@ -166,12 +169,13 @@ class Predictor:
         for turn in range(int(counts.max(initial=0))):
             wanted = missing & (turns == turn)
             rows = np.flatnonzero(counts > turn)
-            for where, found in self.predict(table, rows, networks=[network], wanted=wanted):
-                for j, (index, column, one) in enumerate(zip(self._modelled, table.columns, found, strict=True)):
-                    drawn_rows = where[wanted[where, j]]
-                    if len(drawn_rows):
-                        drawn = column.spec.bounded(one.sample(rng), whole=True, to_support=self.to_support)
-                        filled[index][drawn_rows] = column.values[drawn_rows] = drawn
+            with part(*(np.minimum(counts, turn + i).sum() / counts.sum() for i in (0, 1))):
+                for where, found in self.predict(table, rows, networks=[network], wanted=wanted):
+                    for j, (index, column, one) in enumerate(zip(self._modelled, table.columns, found, strict=True)):
+                        drawn_rows = where[wanted[where, j]]
+                        if len(drawn_rows):
+                            drawn = column.spec.bounded(one.sample(rng), whole=True, to_support=self.to_support)
+                            filled[index][drawn_rows] = column.values[drawn_rows] = drawn
         return filled
 
     def interval(self, table: EncodedTable, missing: Flags, level: float, estimate: Choice) -> list[list[Floats]]:
@@ -193,7 +197,8 @@ class Predictor:
         n_draws = count_draws(level)
         drawn = {index: np.empty((n_draws, cells.sum())) for index, cells in numbers.items()}
         for i in range(n_draws):
-            full = self.draw(table, missing, i)
+            with part(i / n_draws, (i + 1) / n_draws):
+                full = self.draw(table, missing, i)
             for index, cells in numbers.items():
                 drawn[index][i] = full[index][cells]
         for index, cells in numbers.items():

@@ -6,8 +6,9 @@ import warnings
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from evenly._support import EvenlyWarning
+from evenly._support import EvenlyWarning, Stages
 from evenly.engines import open_lazy
+from evenly.imputation.cost import fill_seconds
 from evenly.scaling import left_out
 from evenly.tables import select
 
@@ -24,18 +25,22 @@ def transform_parts(imputer: Imputer, files: Parquet) -> Iterator[Any]:
     columns, extra = select(lazy, [one.label for one in scaler.columns_], by_position=scaler.container_ == "numpy")
     if extra:
         warnings.warn(left_out(extra), EvenlyWarning, stacklevel=3)
-    return _transform_batches(imputer, files.batches([column.name for column in columns]))
+    return _transform_batches(imputer, files.batches([column.name for column in columns]), files.n_rows)
 
 
-def _transform_batches(imputer: Imputer, frames: Iterator[Any]) -> Iterator[Any]:
+def _transform_batches(imputer: Imputer, frames: Iterator[Any], n_rows: int) -> Iterator[Any]:
     """Fill Polars frames, split so that predictions use the same chunks of rows, and rounding, as for the whole."""
-    rest, size = None, imputer.ensemble_.chunk_size
+    rest, size, done, name = None, imputer.ensemble_.chunk_size, 0, f"filling {n_rows:,} rows"
+    stages = Stages({name: fill_seconds(n_rows, imputer.n_features_in_, len(imputer.ensemble_.networks))})
     for frame in frames:
         whole = frame if rest is None else rest.vstack(frame)
         opened = imputer._open(whole)
         n = len(opened.rows) // size * size
         at = int(opened.rows[n - 1]) + 1 if n else len(whole)  # without a full chunk, all rows are done
         rest = whole[at:]
-        yield imputer._transform(opened.head(at))
+        with stages.at(name, done / n_rows, (done + at) / n_rows):
+            filled = imputer._transform(opened.head(at))
+        done += at
+        yield filled
     if rest is not None and len(rest):
         yield imputer.transform(rest)

@@ -280,9 +280,15 @@ def _move_rows(adam: Any, state: State, local: Any, gradient: Any, rows: jax.Arr
 
 
 def run_epoch(
-    model: Trained, wiring: Wiring, data: Data, state: State, order: jax.Array, n_steps: Any
+    model: Trained, wiring: Wiring, data: Data, state: State, order: jax.Array, n_steps: Any, n_epochs: Any
 ) -> tuple[State, Info]:
-    """Take `n_steps` steps, the i-th on the rows `order[i]`."""
+    """Take `n_steps` steps, the i-th on the rows `order[i]`; returns the sums of their infos.
+
+    Parameters
+    ----------
+    n_epochs : int
+        What to add to the number of epochs: 1 after the last steps of an epoch, else 0.
+    """
 
     def body(i: Any, carry: tuple[State, Info]) -> tuple[State, Info]:
         state, total = carry
@@ -292,9 +298,7 @@ def run_epoch(
     dtype = data.targets.dtype
     nothing = Info(jnp.zeros((), dtype), jnp.zeros(data.mask.shape[-1], dtype))
     state, total = jax.lax.fori_loop(0, n_steps, body, (state, nothing))
-    state = state._replace(epoch=state.epoch + 1)
-    info = jax.tree.map(lambda part: part / n_steps, total)
-    return state, info
+    return state._replace(epoch=state.epoch + n_epochs), total
 
 
 compiled_epoch = jit_by_model(run_epoch, (0,))
@@ -302,10 +306,10 @@ compiled_epoch = jit_by_model(run_epoch, (0,))
 
 @partial(jax.jit, static_argnums=0)
 def compiled_epochs(
-    model: Trained, wiring: Wiring, data: Data, state: State, order: jax.Array, n_steps: Any
+    model: Trained, wiring: Wiring, data: Data, state: State, order: jax.Array, n_steps: Any, n_epochs: Any
 ) -> tuple[State, Info]:
-    """Run an epoch of several trainings in parallel, along a leading axis."""
-    return jax.vmap(partial(run_epoch, model, wiring, n_steps=n_steps))(data, state, order=order)
+    """Run an epoch, or steps of it, of several trainings in parallel, along a leading axis."""
+    return jax.vmap(partial(run_epoch, model, wiring, n_steps=n_steps, n_epochs=n_epochs))(data, state, order=order)
 
 
 # --- gradients by column ----------------------------------------------------------------------------------------------

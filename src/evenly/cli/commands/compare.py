@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from evenly._support import EvenlyWarning, TableError, require
+from evenly._support import EvenlyWarning, TableError, announce, duration, require, showing
 from evenly.cli.app import app
 from evenly.cli.checks import check_models, check_out, check_packages, check_place, check_share
 from evenly.cli.options import (
@@ -20,12 +20,14 @@ from evenly.cli.options import (
     Seed,
     Share,
     Source,
+    Verbose,
     auto,
     read_opened,
     settings_of,
     title_of,
+    verbosity,
 )
-from evenly.cli.printing import duration, print_json, printed_warnings, say, say_files, show_table
+from evenly.cli.printing import print_json, printed_warnings, say, say_files, show_table
 from evenly.cli.results import write_page
 
 
@@ -47,6 +49,7 @@ def compare(
     missing: Missing = None,
     form: Form = None,
     seed: Seed = 0,
+    verbose: Verbose = False,
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
@@ -63,8 +66,9 @@ def compare(
     check_place(report)
     settings = settings_of(schema, kind, missing)
     prints = not (quiet or as_json)
-    params = {"random_state": seed, "verbose": int(prints), **settings}
-    with printed_warnings():
+    params = {"random_state": seed, "verbose": verbosity(prints=prints, details=verbose), **settings}
+    with printed_warnings(), showing(params["verbose"]):
+        announce(f"reading {title_of(table)}")
         opened = read_opened(table, form)
         imputers = make_imputers(model or [], method or [], epochs, params)
         trials = run_trials(imputers, opened, share, seed, prints=prints)
@@ -101,6 +105,7 @@ def run_trials(imputers: list[Any], opened: Any, share: float, seed: int, *, pri
     except KeyboardInterrupt:
         if not trials:
             raise
+    if len(trials) < len(imputers):
         text = f"interrupted: the first {len(trials)} of {len(imputers)} candidates are compared"
         warnings.warn(text, EvenlyWarning, stacklevel=2)
     return trials

@@ -1,11 +1,12 @@
 """`evenly impute`: fill missing cells, and say how well."""
 
+import warnings
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from evenly._support import TableError
+from evenly._support import InterruptedWarning, Stages, TableError, announce, finishing, showing
 from evenly.cli.app import app
 from evenly.cli.checks import check_cells, check_load, check_models, check_out, check_packages, check_place, check_share
 from evenly.cli.options import (
@@ -23,14 +24,16 @@ from evenly.cli.options import (
     Share,
     Source,
     To,
+    Verbose,
     auto,
     choice,
     read_opened,
     settings_of,
     title_of,
+    verbosity,
 )
 from evenly.cli.printing import print_json, printed_warnings, say_files, writing
-from evenly.cli.results import fit_imputer, show_trial, write_page
+from evenly.cli.results import fit_imputer, plan_imputation, show_trial, write_page
 
 Out = Annotated[
     str,
@@ -53,6 +56,13 @@ class Target(NamedTuple):
         path = Path(self.out)
         stem, dot, rest = path.name.partition(".")
         return [str(path.with_name(f"{stem}_{i + 1}{dot}{rest}")) for i in range(self.samples)]
+
+    def planned(self, opened: Any, files: str | None) -> dict[str, Any]:
+        """Return what is to be written, for the plan of stages."""
+        from evenly.io import open_parquet
+
+        n_rows = opened.n_rows if files is None else open_parquet(files).n_rows
+        return {"n_rows": n_rows, "samples": self.samples, "report": self.report is not None}
 
     def check(self, *, streamed: bool) -> None:
         """Refuse places that cannot be written to and, for files read piece by piece, what needs the whole table."""
@@ -86,6 +96,7 @@ def impute(
     form: Form = None,
     to: To = None,
     seed: Seed = 0,
+    verbose: Verbose = False,
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
@@ -93,7 +104,8 @@ def impute(
 
     For the estimate a share of the known cells is hidden, imputed and scored; --share 0 leaves it out.
     A folder of Parquet files, a pattern such as 'data/*.parquet' and a Parquet file of many rows need not fit into
-    memory; the estimate is made on a sample of their rows then.
+    memory; the estimate is made on a sample of their rows then. Once a first training is done, Ctrl-C ends with a
+    complete table from what was learned so far.
 
     Example: evenly impute survey.csv -o full.csv --report report.html
     """
@@ -109,19 +121,27 @@ def impute(
     check_load(load, "imputer", fits)
     prints = not (quiet or as_json or out == "-")
     params = {"model": model, "method": method, "estimate": estimate, "random_state": seed, **settings}
-    asked = {"share": share, "balance": report is not None, "on_trial": show_trial if prints else None}
-    with printed_warnings():
-        saved = None if load is None else load_imputer(load)
+    params["verbose"] = verbosity(prints=not (quiet or as_json), details=verbose)
+    asked = {"share": share, "balance": report is not None, "files": files}
+    with printed_warnings(), showing(params["verbose"]):
+        announce(f"reading {title_of(table)}")
+        saved = None if load is None else load_imputer(load, params["verbose"])
         opened = read_opened(table, form) if files is None else read_sample(files, seed)
         check_cells(opened, settings if saved is None else {"schema": saved.imputer.schema_}, filled=files is None)
-        params["verbose"] = int(not (quiet or as_json))
-        found = saved or fit_imputer(params, {"epochs": auto(epochs)}, opened, files=files, **asked)
-        write_results(found, opened, files, target, {"title": title_of(table), "seed": seed})
+        training = {"epochs": auto(epochs)}
+        stages = plan_imputation(
+            params, training, opened, **asked, **target.planned(opened, files), loaded=saved is not None
+        )
+        with stages.at("_fitting"):
+            on_trial = show_trial if prints else None
+            found = saved or fit_imputer(params, training, opened, **asked, on_trial=on_trial)
+        about = {"title": title_of(table), "seed": seed}
+        complete = write_results(found, opened, files, target, stages, about)
     if as_json and out != "-":
         print_json({"out": out, "samples": target.sampled, "trial": found.trial and found.trial.to_plain()})
     elif prints:
-        say_files(("Complete table", out), ("Imputer", save), ("Report", report))
-        say_files(*(("Sampled table", name) for name in target.sampled))
+        say_files(("Complete table", out), ("Imputer", save), ("Report", report if complete else None))
+        say_files(*(("Sampled table", name) for name in target.sampled if complete))
 
 
 def find_dataset(table: str, form: str | None) -> str | None:
@@ -139,28 +159,42 @@ def read_sample(files: str, seed: int) -> Any:
     return open_table(open_parquet(files).sample(seed), keep=True)
 
 
-def load_imputer(path: str) -> Any:
+def load_imputer(path: str, verbose: int) -> Any:
     """Read a saved imputer, of which nothing more is known."""
     from evenly.evaluation import Assessment
     from evenly.imputation import Imputer
 
-    return Assessment(Imputer.load(path))
+    return Assessment(Imputer.load(path).set_params(verbose=verbose))
 
 
-def write_results(found: Any, opened: Any, files: str | None, target: Target, about: dict[str, Any]) -> None:
-    """Fill the table, and write whatever was asked for."""
+def write_results(
+    found: Any, opened: Any, files: str | None, target: Target, stages: Stages, about: dict[str, Any]
+) -> bool:
+    """Fill the table, and write whatever was asked for; returns whether all of it was, despite Ctrl-C."""
     from evenly.io import write_table
 
     imputer, full = found.imputer, None
-    if files is not None:
-        imputer.transform_file(files, target.out, form=target.form)
-    else:
-        full = imputer.transform(opened)
-        write_table(full, target.out, form=target.form)
-    if target.save is not None:
-        with writing(target.save, "folder"):
-            imputer.save(target.save)
-    write_page(target.report, opened, filled=full, **vars(found), **about)
-    sampled = imputer.sample(opened, target.samples) if target.samples else ()
-    for name, one in zip(target.sampled, sampled, strict=True):
-        write_table(one, name, form=target.form)
+    with finishing("the table is filled and written first"):
+        if files is not None:
+            with stages.at("_filling"):
+                imputer.transform_file(files, target.out, form=target.form)
+        else:
+            with stages.at("_filling"):
+                full = imputer.transform(opened)
+            with stages.at("writing the table"):
+                write_table(full, target.out, form=target.form)
+        if target.save is not None:
+            with writing(target.save, "folder"):
+                imputer.save(target.save)
+    try:
+        with stages.at("writing the report"):
+            write_page(target.report, opened, filled=full, **vars(found), **about)
+        with stages.at("_sampling"):
+            sampled = imputer.sample(opened, target.samples) if target.samples else ()
+        for name, one in zip(target.sampled, sampled, strict=True):
+            write_table(one, name, form=target.form)
+    except KeyboardInterrupt:
+        message = "interrupted: the complete table is written, but not all else that was asked for"
+        warnings.warn(message, InterruptedWarning, stacklevel=2)
+        return False
+    return True
