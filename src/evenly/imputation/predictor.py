@@ -18,6 +18,7 @@ from evenly.imputation.columns import UnmodelledColumn
 from evenly.imputation.encoding import EncodedTable
 from evenly.imputation.ensemble import Ensemble, chunks
 from evenly.imputation.predictive import Predictive
+from evenly.models import Data
 from evenly.tables import Floats
 
 Flags = npt.NDArray[np.bool_]
@@ -26,6 +27,8 @@ Choice = Callable[[Predictive], Floats]
 
 FEWEST_DRAWS, MOST_DRAWS = 100, 1_000
 """Limits on the number of draws for an interval of a model with latent variables."""
+MOST_PREPARED = 16
+"""Chunks of rows whose arrays are kept while the same rows are drawn again and again."""
 BEYOND = 2
 """Draws at or beyond each end of an interval: the position of a single extreme draw is too noisy."""
 
@@ -52,6 +55,7 @@ class Predictor:
         draw: int | None = None,
         networks: Sequence[Any] | None = None,
         wanted: Flags | None = None,
+        prepared: dict[int, Data] | None = None,
     ) -> Iterator[tuple[Rows, list[Predictive]]]:
         """Yield chunks of rows, with the distributions of their cells in every modelled column.
 
@@ -63,10 +67,16 @@ class Predictor:
             The networks to use; by default, all of the ensemble.
         wanted : array, optional
             The cells to predict, rows x modelled columns; by default, all cells of the rows.
+        prepared : dict, optional
+            Keeps the model's arrays of each chunk, for more predictions of the same rows.
         """
         ensemble, model = self.ensemble, self.ensemble.model
         for number, (where, padded) in enumerate(chunks(rows if table.columns else rows[:0], ensemble.chunk_size)):
-            data = table.rows(padded).data(seed=None, with_inputs=model.spec.reads_inputs)
+            data = None if prepared is None else prepared.get(number)
+            if data is None:
+                data = table.rows(padded).data(seed=None, with_inputs=model.spec.reads_inputs)
+            if prepared is not None and len(prepared) < MOST_PREPARED:
+                prepared[number] = data
             some = table.rows(where)
             cells = [slice(None) if wanted is None else wanted[where, j] for j in range(len(table.columns))]
             experts: list[Predictive | None] = [None] * len(table.columns)
@@ -133,6 +143,7 @@ class Predictor:
         choices: Sequence[Choice],
         rounded: Sequence[bool],
         draw: int | None = None,
+        prepared: dict[int, Data] | None = None,
     ) -> list[list[Floats]]:
         """Predict rows once, and return values or codes of every column for each way of choosing them.
 
@@ -142,13 +153,15 @@ class Predictor:
             For each modelled column, whether to round whole numbers.
         """
         filled = [self.constants(n_rows) for _ in choices]
-        for where, found in self.predict(table, rows, draw=draw):
+        for where, found in self.predict(table, rows, draw=draw, prepared=prepared):
             for index, column, one, whole in zip(self._modelled, table.columns, found, rounded, strict=True):
                 for values, choice in zip(filled, choices, strict=True):
                     values[index][where] = column.spec.bounded(choice(one), whole=whole, to_support=self.to_support)
         return filled
 
-    def draw(self, table: EncodedTable, missing: Flags, i: int) -> list[Floats]:
+    def draw(
+        self, table: EncodedTable, missing: Flags, i: int, prepared: dict[int, Data] | None = None
+    ) -> list[Floats]:
         """Return the i-th draw of the missing cells (rows x modelled columns).
 
         If the model predicts cell by cell, the cells of a row are drawn one after the other, each given those before.
@@ -158,7 +171,7 @@ class Predictor:
         if not self.ensemble.model.spec.cell_by_cell:
             rows = np.flatnonzero(missing.any(1))
             whole = [True] * len(table.columns)
-            return self.choose(table, rows, n_rows, [lambda one: one.sample(rng)], whole, draw=i)[0]
+            return self.choose(table, rows, n_rows, [lambda one: one.sample(rng)], whole, i, prepared)[0]
         filled = self.constants(n_rows)
         if not table.columns:
             return filled
@@ -194,11 +207,11 @@ class Predictor:
             for j, (index, column) in enumerate(zip(self._modelled, table.columns, strict=True))
             if not column.spec.column.has_classes and missing[:, j].any()
         }
-        n_draws = count_draws(level)
+        n_draws, prepared = count_draws(level), dict[int, Data]()
         drawn = {index: np.empty((n_draws, cells.sum())) for index, cells in numbers.items()}
         for i in range(n_draws):
             with part(i / n_draws, (i + 1) / n_draws):
-                full = self.draw(table, missing, i)
+                full = self.draw(table, missing, i, prepared)
             for index, cells in numbers.items():
                 drawn[index][i] = full[index][cells]
         for index, cells in numbers.items():

@@ -64,6 +64,12 @@ class Target(NamedTuple):
         n_rows = opened.n_rows if files is None else open_parquet(files).n_rows
         return {"n_rows": n_rows, "samples": self.samples, "report": self.report is not None}
 
+    def say(self, *, complete: bool) -> None:
+        """Print where the results are; if not all is complete, only the table and the imputer are there."""
+        report, sampled = (self.report, self.sampled) if complete else (None, [])
+        say_files(("Complete table", self.out), ("Imputer", self.save), ("Report", report))
+        say_files(*(("Sampled table", name) for name in sampled))
+
     def check(self, *, streamed: bool) -> None:
         """Refuse places that cannot be written to and, for files read piece by piece, what needs the whole table."""
         check_out(self.out, form=self.form)
@@ -122,26 +128,21 @@ def impute(
     prints = not (quiet or as_json or out == "-")
     params = {"model": model, "method": method, "estimate": estimate, "random_state": seed, **settings}
     params["verbose"] = verbosity(prints=not (quiet or as_json), details=verbose)
-    asked = {"share": share, "balance": report is not None, "files": files}
+    training, asked = {"epochs": auto(epochs)}, {"share": share, "balance": report is not None, "files": files}
     with printed_warnings(), showing(params["verbose"]):
         announce(f"reading {title_of(table)}")
         saved = None if load is None else load_imputer(load, params["verbose"])
         opened = read_opened(table, form) if files is None else read_sample(files, seed)
         check_cells(opened, settings if saved is None else {"schema": saved.imputer.schema_}, filled=files is None)
-        training = {"epochs": auto(epochs)}
-        stages = plan_imputation(
-            params, training, opened, **asked, **target.planned(opened, files), loaded=saved is not None
-        )
+        planned = target.planned(opened, files) | {"loaded": saved is not None}
+        stages = plan_imputation(params, training, opened, **asked, **planned)
         with stages.at("_fitting"):
-            on_trial = show_trial if prints else None
-            found = saved or fit_imputer(params, training, opened, **asked, on_trial=on_trial)
-        about = {"title": title_of(table), "seed": seed}
-        complete = write_results(found, opened, files, target, stages, about)
+            found = saved or fit_imputer(params, training, opened, **asked, on_trial=show_trial if prints else None)
+        complete = write_results(found, opened, files, target, stages, {"title": title_of(table), "seed": seed})
     if as_json and out != "-":
         print_json({"out": out, "samples": target.sampled, "trial": found.trial and found.trial.to_plain()})
     elif prints:
-        say_files(("Complete table", out), ("Imputer", save), ("Report", report if complete else None))
-        say_files(*(("Sampled table", name) for name in target.sampled if complete))
+        target.say(complete=complete)
 
 
 def find_dataset(table: str, form: str | None) -> str | None:
