@@ -82,13 +82,13 @@ def fit_ensemble(source: Source, scaler: LipschitzScaler, settings: FitSettings)
     ensemble = replace(ensemble, networks=[one.shared for one in trained], curves=units.curves(trained[0].history))
     if len(trained) < n_networks or any(one.history.interrupted for one in trained):
         ensemble = replace(ensemble, interrupted=True)
-    with stages.at(CALIBRATING):
-        try:
+    try:
+        with stages.at(CALIBRATING):
             return _calibrate(ensemble, table, data, trained, np.random.default_rng((settings.seed, n_networks)))
-        except KeyboardInterrupt:
-            message = "interrupted: predictions are not calibrated; what was learned so far is used"
-            warnings.warn(message, InterruptedWarning, stacklevel=3)
-            return replace(ensemble, interrupted=True)
+    except KeyboardInterrupt:
+        message = "interrupted: predictions are not calibrated; what was learned so far is used"
+        warnings.warn(message, InterruptedWarning, stacklevel=3)
+        return replace(ensemble, interrupted=True)
 
 
 def _plan_stages(source: Source, n_columns: int, settings: FitSettings, *, together: bool) -> Stages:
