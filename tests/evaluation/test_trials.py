@@ -15,8 +15,9 @@ from scipy import stats
 from evenly import Imputer, TableError, compare_imputers, try_imputer
 from evenly.cli import main
 from evenly.evaluation import rank_trials, say_winner
+from evenly.evaluation.hidden_cells import encode_for
 from evenly.evaluation.intervals import error_interval, mean_with_interval, normalized_interval
-from evenly.evaluation.trials import ColumnTrial, Trial, encode_for
+from evenly.evaluation.trial_results import ColumnTrial, Trial
 from evenly.tables.frames import open_table
 
 SEEN = []

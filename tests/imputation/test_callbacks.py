@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
+from itertools import count
 
 import numpy as np
 import pandas as pd
@@ -10,6 +12,7 @@ import pytest
 from imputers import make_imputer, numbers_table, quick
 
 from evenly import Callback, GradientTrace, Imputer
+from evenly._support import show_on
 from evenly.models import fitting
 
 
@@ -30,6 +33,21 @@ class Recorder(Callback):
     def on_end(self, trace):
         self.trace = trace
         self.into.append(f"{self.name}end")
+
+
+class Recorded:
+    """A display that keeps what it is shown."""
+
+    def __init__(self) -> None:
+        self.seen = []
+
+    def show(self, now):
+        self.seen.append(now)
+
+    def pause(self):
+        pass
+
+    close = pause
 
 
 class Failing(Callback):
@@ -159,9 +177,48 @@ def test_callbacks_are_code_and_so_no_part_of_a_saved_imputer(tmp_path):
 
 def test_progress_names_the_column_that_learns_least(capsys):
     table = numbers_table().rename(columns={"a": "[bold]a[/bold]", "b": "[/b\\"})
-    quick(epochs=3, verbose=1).fit(table)
-    shown = "".join(capsys.readouterr().err.split())
-    assert "3/3epochs" in shown
-    assert "worstcolumn[bold]a[/bold](" in shown or "worstcolumn[/b\\(" in shown
+    shown = Recorded()
+    with show_on(shown, clock=count().__next__):
+        quick(epochs=3, verbose=2).fit(table)
+    notes = {one.note for one in shown.seen if one.names == ("training",)}
+    assert any("epoch 3 of 3, ELBO" in note for note in notes)
+    assert any("worst column [bold]a[/bold] (" in note or "worst column [/b\\ (" in note for note in notes)
+    capsys.readouterr()
     quick(epochs=3).fit(table)
     assert capsys.readouterr() == ("", "")
+
+
+def test_early_stopping_ends_its_stage_at_100_percent():
+    class Stop(Callback):
+        def on_epoch(self, epoch):
+            return epoch.epoch >= 1
+
+    shown = Recorded()
+    with show_on(shown, clock=count().__next__):
+        quick(epochs=40, n_networks=2, callbacks=[Stop()]).fit(numbers_table())
+    names = list(dict.fromkeys(one.names[-1] for one in shown.seen if one.names))
+    assert names == ["training 1 of 2", "training 2 of 2", "calibrating"]
+    second = next(one for one in shown.seen if one.names == ("training 2 of 2",))
+    trained = next(one for one in shown.seen if one.names == ("calibrating",))
+    assert second.share > 0.4  # the first network counts as done, although it stopped after two of forty epochs
+    assert trained.share > 0.9
+    assert shown.seen[-1].share == 1.0
+    assert [one.share for one in shown.seen] == sorted(one.share for one in shown.seen)
+
+
+@pytest.mark.more
+def test_no_stage_is_silent_for_two_seconds():
+    """Of a table whose epochs take longer than that: steps are reported, not only epochs."""
+    rng = np.random.default_rng(0)
+    table = rng.normal(size=(40_000, 8))
+    table[rng.random(table.shape) < 0.1] = np.nan
+    shown, times = Recorded(), []
+    show = shown.show
+    shown.show = lambda now: (times.append(time.monotonic()), show(now))
+    with show_on(shown):
+        imputer = make_imputer(epochs=2, random_state=0).fit(table)
+        imputer.transform(table)
+    assert max(np.diff(times)) < 2.0
+    shares = {round(one.share, 4) for one in shown.seen if one.names == ("training",)}
+    assert len(shares) > 4  # more than two epochs give
+    assert {one.names for one in shown.seen} >= {("training",), ("calibrating",)}

@@ -282,3 +282,46 @@ def test_draws_recover_only_the_cells_of_their_turn_and_are_those_of_all_cells(m
     monkeypatch.setattr(Predictor, "predict", predict_all)
     for one, other in zip(drawn, imputer.sample(shown, 2), strict=True):
         pd.testing.assert_frame_equal(one, other, check_exact=True)
+
+
+def test_near_duplicates_of_many_rows_are_found_by_hashes_and_are_those_of_a_direct_search(monkeypatch):
+    """Rows that repeat another one are found among many, whatever is missing; nothing else is."""
+    rng = RNG(5)
+    base = np.column_stack([rng.normal(size=(3000, 6)), rng.integers(0, (2, 3, 5), (3000, 3))])
+    table = np.concatenate([base, base[:1000]])
+    table[rng.random(table.shape) < 0.1] = np.nan
+    classes = [False] * 6 + [True] * 3
+    direct = index_rows(as_columns(table), classes, RNG(0)).find(as_columns(table[:1000]))
+    monkeypatch.setattr(expert, "FEW_ROWS", 100)
+    index = index_rows(as_columns(table), classes, RNG(0))
+    hashed = index.find(as_columns(table[:1000]))
+    assert index.hashes is not None
+    # All that are found are among the true ones, and nearly all are found.
+    true, found = (np.isfinite(one.distance).sum() for one in (direct, hashed))
+    assert 0.9 * true < found <= true  # those overlooked are far away, or have few cells in common
+    for one, other in zip(hashed.distance, direct.distance, strict=True):
+        assert set(one[np.isfinite(one)]) <= set(other)
+    exact = (hashed.distance[:, :2] < 1e-9).sum(1) == 2
+    assert exact.mean() > 0.97  # itself, and the row that repeats it
+    np.testing.assert_array_equal(index.find(as_columns(table[:1])).cells, hashed.cells[:1])
+
+
+def test_the_search_of_many_rows_compares_few_pairs(monkeypatch):
+    """Twice the rows, twice the pairs: not four times, even if a column has one value throughout."""
+    monkeypatch.setattr(expert, "FEW_ROWS", 100)
+    compared = []
+    near = expert.RowHashes._near
+    monkeypatch.setattr(
+        expert.RowHashes,
+        "_near",
+        lambda self, points, row, *rest: compared.append(len(row)) or near(self, points, row, *rest),
+    )
+    counts = []
+    for n in (4000, 8000):
+        rng = RNG(6)
+        table = np.column_stack([rng.normal(size=(n, 4)), np.ones(n), rng.integers(0, 3, (n, 2))])
+        compared.clear()
+        index_rows(as_columns(table), [False] * 5 + [True] * 2, RNG(0)).find(as_columns(table))
+        counts.append(sum(compared))
+    assert counts[1] < 2.6 * counts[0]
+    assert counts[1] < 0.1 * 8000**2

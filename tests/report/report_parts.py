@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from evenly.evaluation.diagnosis_results import SCALINGS, ColumnBalance, Diagnosis, ShortTraining
-from evenly.evaluation.trials import ColumnTrial, Trial
+from evenly.evaluation.trial_results import ColumnTrial, Trial
 
 HOSTILE = (
     "<script>alert(1)</script>",

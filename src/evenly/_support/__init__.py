@@ -3,6 +3,7 @@
 Nothing of Evenly is known here.
 """
 
+from evenly._support.displays import showing
 from evenly._support.errors import (
     EvenlyError,
     EvenlyWarning,
@@ -23,10 +24,23 @@ from evenly._support.files import (
     write_tensors,
     write_text,
 )
+from evenly._support.interrupts import finishing
 from evenly._support.labels import as_text, refuse_duplicates, refuse_surrogates
 from evenly._support.optional import require, require_later
 from evenly._support.patterns import DATE, NUMBER, SPACED_NUMBER
 from evenly._support.plain import align, to_plain
+from evenly._support.progress import (
+    Display,
+    Snapshot,
+    Stages,
+    add_note,
+    advance,
+    announce,
+    duration,
+    part,
+    paused,
+    show_on,
+)
 from evenly._support.sklearn_compat import check_input_names, output_container, table_tags
 from evenly._support.strict_json import one_line, parse_json, read_limited, show
 
@@ -34,18 +48,28 @@ __all__ = [
     "DATE",
     "NUMBER",
     "SPACED_NUMBER",
+    "Display",
     "EvenlyError",
     "EvenlyWarning",
     "InterruptedWarning",
     "MissingExtraError",
     "ScaleWarning",
+    "Snapshot",
+    "Stages",
     "TableError",
+    "add_note",
+    "advance",
     "align",
+    "announce",
     "as_text",
     "check_input_names",
+    "duration",
+    "finishing",
     "one_line",
     "output_container",
     "parse_json",
+    "part",
+    "paused",
     "read_json",
     "read_limited",
     "read_tensors",
@@ -58,6 +82,8 @@ __all__ = [
     "require_later",
     "saved_path",
     "show",
+    "show_on",
+    "showing",
     "table_tags",
     "to_plain",
     "write_bytes",

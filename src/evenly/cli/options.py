@@ -88,6 +88,9 @@ Model = Annotated[str, typer.Option(help="masked (auto), vae, mixture, factoriza
 Method = Annotated[str, typer.Option(help="How columns are scaled; auto goes by the model.")]
 Seed = Annotated[int, typer.Option("--seed", min=0, max=2**31 - 2, help="The same seed gives the same bytes.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print warnings and errors only.")]
+Verbose = Annotated[
+    bool, typer.Option("--verbose", "-v", help="Show the ELBO and the column that is learned worst, too.")
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 Epochs = Annotated[
     int | None,
@@ -202,6 +205,11 @@ def read_markers(given: Sequence[str]) -> list[Any]:
         if "=" in one and not one.startswith("="):
             own.setdefault(column, []).append(value)
     return [*common, own] if own else common
+
+
+def verbosity(*, prints: bool, details: bool) -> int:
+    """Return how much progress is shown: nothing, stages, or the details of training, too."""
+    return 1 + details if prints else 0
 
 
 def auto(value: int | None) -> Any:

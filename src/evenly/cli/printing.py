@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from evenly._support import EvenlyWarning, TableError, to_plain
+from evenly._support import EvenlyWarning, TableError, paused, to_plain
 
 MOST_LETTERS = 900
 """Letters of a warning that are printed."""
@@ -24,7 +24,8 @@ def printed_warnings() -> Iterator[None]:
             printed.add(str(message))
             text = str(message)  # which may quote names of any length
             shown = text if len(text) <= MOST_LETTERS else f"{text[: MOST_LETTERS - 2]} …"
-            print(f"evenly: warning: {shown}", file=sys.stderr)
+            with paused():
+                print(f"evenly: warning: {shown}", file=sys.stderr)
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -53,7 +54,8 @@ def show_table(
         )
     for row in rows:
         table.add_row(*(Text(cell) for cell in row))
-    console().print(table)
+    with paused():
+        console().print(table)
 
 
 def console() -> Any:
@@ -65,7 +67,8 @@ def console() -> Any:
 
 def say(text: str) -> None:
     """Print a line as it is, however long."""
-    console().print(text, markup=False, soft_wrap=True)
+    with paused():
+        console().print(text, markup=False, soft_wrap=True)
 
 
 def say_files(*files: tuple[str, Any]) -> None:
@@ -83,15 +86,3 @@ def writing(out: Path | str, what: str) -> Iterator[None]:
     except OSError as error:
         expected = f"expected a {what} that can be written to ({error.strerror or error})"
         raise TableError(f"--out {str(out)!r}", expected) from None
-
-
-def duration(seconds: float) -> str:
-    """Return a time as people say it.
-
-    Examples
-    --------
-    >>> duration(5.2), duration(100.0), duration(7300.0)
-    ('5 s', '2 min', '2 h 2 min')
-    """
-    hours, minutes = divmod(round(seconds / 60), 60)
-    return f"{hours} h {minutes} min" if hours else f"{minutes} min" if seconds >= 90 else f"{seconds:.0f} s"

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+from evenly._support import Stages
 from evenly.cli.options import command_line
 from evenly.cli.printing import say, show_table, writing
 
@@ -18,6 +19,32 @@ def fit_imputer(params: dict[str, Any], training: dict[str, Any], table: Any, **
     return fit_and_assess(Imputer(**params, training=Training(**training)), table, **asked)
 
 
+def plan_imputation(params: dict[str, Any], training: dict[str, Any], table: Any, **asked: Any) -> Stages:
+    """Plan the stages of a command that fits an imputer, fills a table and writes results.
+
+    Parameters
+    ----------
+    asked
+        `share` and `balance` of `fit_and_assess`, `files`, `n_rows` to fill, the number of `samples`, `report` or not,
+        and whether the imputer was `loaded`.
+    """
+    from evenly.evaluation import assessment_seconds
+    from evenly.imputation import Imputer, Training, fill_seconds
+
+    imputer, files = Imputer(**params, training=Training(**training)), asked["files"]
+    fitting = {"share": asked["share"], "balance": asked["balance"], "files": files}
+    n_columns = len(table.columns)
+    return Stages(
+        {
+            "_fitting": 0.01 if asked["loaded"] else assessment_seconds(imputer, table, **fitting),
+            "_filling": fill_seconds(asked["n_rows"], n_columns) + 0.01,
+            "writing the table": 2e-7 * asked["n_rows"] * n_columns + 0.01,
+            "writing the report": 4.0 * asked["report"],
+            "_sampling": asked["samples"] * fill_seconds(asked["n_rows"], n_columns),
+        }
+    )
+
+
 def write_page(path: Path | None, table: Any, **parts: Any) -> None:
     """Write a report to a file, if one is named."""
     if path is None:
@@ -28,13 +55,16 @@ def write_page(path: Path | None, table: Any, **parts: Any) -> None:
         write_report(path, table, command=command_line(), **parts)
 
 
-def write_imputed_page(path: Path | None, table: Any, full: Any, found: Any, **about: Any) -> None:
+def write_imputed_page(
+    path: Path | None, table: Any, full: Any, found: Any, *, deltas: dict[str, Any] | None = None, **about: Any
+) -> None:
     """Write a report on a table and the imputer that filled it, if a file is named; cells are drawn only then."""
     if path is None:
         return
     from evenly.evaluation import draw_cells
 
-    write_page(path, table, filled=full, draws=draw_cells(found.imputer, table), **vars(found), **about)
+    drawn = draw_cells(found.imputer, table, delta=deltas)
+    write_page(path, table, filled=full, draws=drawn, **vars(found), **about)
 
 
 def show_trial(trial: Any) -> None:
@@ -62,6 +92,8 @@ def show_trial(trial: Any) -> None:
         "Ratio: error / error of the mean or the most frequent class, below 1 is better, with its 90 % interval. "
         "Covered: numbers inside their own 90 % intervals."
     )
+    if trial.final:
+        say("The same imputer fills the table: it was not trained again on the hidden cells.")
 
 
 def show_diagnosis(found: Any) -> None:

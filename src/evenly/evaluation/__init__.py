@@ -3,7 +3,7 @@
 Tables and settings come in, records with numbers and verdicts go out; reports and the command line show them.
 """
 
-from evenly.evaluation.assessment import Assessment, fit_and_assess
+from evenly.evaluation.assessment import Assessment, assessment_seconds, fit_and_assess
 from evenly.evaluation.choosing import LikelihoodChoice, choose_likelihoods
 from evenly.evaluation.comparison import (
     candidates,
@@ -18,7 +18,8 @@ from evenly.evaluation.diagnosis_results import Diagnosis
 from evenly.evaluation.draws import Draws, draw_cells
 from evenly.evaluation.intervals import error_interval
 from evenly.evaluation.peers import PEER_IMPUTERS, Forest, NearestNeighbours, PeerImputer, to_classes
-from evenly.evaluation.trials import Trial, compare_imputers, try_imputer
+from evenly.evaluation.trial_results import Trial
+from evenly.evaluation.trials import compare_imputers, try_imputer
 from evenly.evaluation.wording import say_range, say_ratio, say_trial, verdict_of
 
 __all__ = [
@@ -31,6 +32,7 @@ __all__ = [
     "NearestNeighbours",
     "PeerImputer",
     "Trial",
+    "assessment_seconds",
     "candidates",
     "choose_likelihoods",
     "compare_imputers",

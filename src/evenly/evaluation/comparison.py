@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from evenly.evaluation.peers import METHOD, PEER_IMPUTERS
-from evenly.evaluation.trials import Trial
+from evenly.evaluation.trial_results import Trial
 from evenly.evaluation.wording import say_trial
 
 CANDIDATES = (

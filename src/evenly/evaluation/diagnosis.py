@@ -9,10 +9,10 @@ from typing import Any, Literal
 
 from sklearn.utils import check_random_state
 
-from evenly._support import EvenlyWarning
+from evenly._support import EvenlyWarning, Stages, showing
 from evenly.evaluation.balance import measure_balance
 from evenly.evaluation.diagnosis_results import Diagnosis, ShortTraining, give_verdict
-from evenly.evaluation.short_training import TrainingRequest, hide_cells, train_shortly
+from evenly.evaluation.short_training import Coded, TrainingRequest, hide_cells, train_shortly
 from evenly.likelihoods import Likelihood
 from evenly.scaling import LipschitzScaler
 from evenly.tables import Bounds, Markers, Schema, open_table
@@ -61,7 +61,7 @@ def diagnose(
     random_state : int, RandomState or None
         Seeds the choice of hidden cells and the trainings.
     verbose : int
-        Show a progress bar for each training.
+        1 shows progress, 2 the ELBO and the column that is learned worst, too.
 
     Examples
     --------
@@ -94,5 +94,16 @@ def _diagnose(table: Any, declared: dict[str, Any], request: TrainingRequest, *,
         seed = int(check_random_state(request.random_state).randint(2**31 - 1))
         shown = hide_cells(opened, columns, {one.column for one in balances}, float(request.share), seed)
         own = request._replace(learning_rate=rate, random_state=seed)
-        trainings = tuple(train_shortly(shown, method, own) for method in request.methods)
+        trainings = _train_all(shown, own)
     return Diagnosis(opened.n_rows, balances, trainings, passed, give_verdict(balances, trainings))
+
+
+def _train_all(shown: Coded, request: TrainingRequest) -> tuple[ShortTraining, ...]:
+    names = {f"training briefly under {method}": method for method in request.methods}
+    trainings = []
+    with showing(request.verbose):
+        stages = Stages(dict.fromkeys(names, request.seconds(*shown.truth.shape)))
+        for name, method in names.items():
+            with stages.at(name):
+                trainings.append(train_shortly(shown, method, request))
+    return tuple(trainings)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -26,7 +26,7 @@ class Draws:
     tables: tuple[Any, ...]
 
 
-def draw_cells(imputer: Imputer, table: Any) -> Draws:
+def draw_cells(imputer: Imputer, table: Any, *, delta: Mapping[Any, Any] | None = None) -> Draws:
     """Draw the missing cells of up to 2,000 rows of a table, up to ten times; rows are spread over the table.
 
     Best guesses spread less than the cells that they stand for; draws spread as those do.
@@ -37,6 +37,8 @@ def draw_cells(imputer: Imputer, table: Any) -> Draws:
         A fitted imputer.
     table : dataframe or array
         The table that it fills.
+    delta : mapping of column to shift, optional
+        As in `Imputer.transform`.
 
     Examples
     --------
@@ -55,7 +57,7 @@ def draw_cells(imputer: Imputer, table: Any) -> Draws:
     if not len(rows):
         return Draws(rows, ())
     n = int(np.clip(MOST_ROWS // len(rows), 1, MOST_DRAWS))
-    return Draws(rows, tuple(imputer.sample(take_rows(opened, rows), n)))
+    return Draws(rows, tuple(imputer.sample(take_rows(opened, rows), n, delta=delta)))
 
 
 def spread(rows: npt.NDArray[np.intp], most: int) -> npt.NDArray[np.intp]:

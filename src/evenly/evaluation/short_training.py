@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from evenly._support import EvenlyWarning, TableError, require
 from evenly.evaluation.diagnosis_results import ShortTraining
-from evenly.imputation import GradientTrace, Imputer, Training
+from evenly.imputation import GradientTrace, Imputer, Training, fit_seconds
 from evenly.likelihoods import Likelihood, is_registered
 from evenly.metrics import baseline_errors, clearly_better, column_errors, hide_keeping_two, mean_or_mode
 from evenly.models import SPECS
@@ -72,6 +72,16 @@ class TrainingRequest(NamedTuple):
         training = Training(learning_rate=self.learning_rate, epochs=self.epochs)
         training.check()
         return training.rate_of(SPECS[self.model])
+
+    def seconds(self, n_rows: int, n_columns: int) -> float:
+        """Return the expected number of seconds of each training."""
+        return fit_seconds(Imputer(self.model, training=self.training(n_rows)), n_rows, n_columns)
+
+    def training(self, n_rows: int) -> Training:
+        """Return the settings of a training on some rows."""
+        size = BATCH if n_rows >= FEW_ROWS else SMALL_BATCH
+        epochs = short_epochs(n_rows, size) if self.epochs == "auto" else self.epochs
+        return Training(epochs=epochs, batch_size=size, n_networks=1, learning_rate=self.learning_rate)
 
 
 @dataclass(frozen=True)
@@ -128,8 +138,6 @@ def short_epochs(n_rows: int, batch_size: int) -> int:
 def train_shortly(shown: Coded, method: str, request: TrainingRequest) -> ShortTraining:
     """Train on the visible cells, and score the hidden ones."""
     n_rows = len(shown.truth)
-    size = BATCH if n_rows >= FEW_ROWS else SMALL_BATCH
-    epochs = short_epochs(n_rows, size) if request.epochs == "auto" else request.epochs
     trace = GradientTrace(0)
     imputer = Imputer(
         request.model,
@@ -137,7 +145,7 @@ def train_shortly(shown: Coded, method: str, request: TrainingRequest) -> ShortT
         schema=Schema(columns=shown.columns),
         kinds=shown.kinds,
         likelihoods=shown.likelihoods,
-        training=Training(epochs=epochs, batch_size=size, n_networks=1, learning_rate=request.learning_rate),
+        training=request.training(n_rows),
         callbacks=[trace],
         random_state=request.random_state,
         verbose=request.verbose,

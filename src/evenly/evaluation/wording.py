@@ -7,7 +7,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from evenly.evaluation.trials import ColumnTrial, Trial
+    from evenly.evaluation.trial_results import ColumnTrial, Trial
 
 SAME = 0.005
 """Errors that differ by less than this share are as good as equal."""

@@ -4,7 +4,9 @@ Encoding, predictive distributions, the Gaussian and the neighbour expert, calib
 `evenly.models` only; evaluation, reports and the command line build on this package.
 """
 
+from evenly.imputation.binding import bind
 from evenly.imputation.callbacks import Callback, GradientTrace
+from evenly.imputation.cost import fill_seconds, fit_seconds
 from evenly.imputation.deltas import read_deltas
 from evenly.imputation.imputer import Imputer
 from evenly.imputation.pooling import Pooled, pool
@@ -20,7 +22,10 @@ __all__ = [
     "Predictive",
     "Sensitivity",
     "Training",
+    "bind",
     "delta_sensitivity",
+    "fill_seconds",
+    "fit_seconds",
     "pool",
     "read_deltas",
 ]

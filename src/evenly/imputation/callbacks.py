@@ -1,4 +1,4 @@
-"""Callbacks that observe a training and may stop it, such as the progress bar and the gradient trace."""
+"""Callbacks that observe a training and may stop it, such as notes on progress and the gradient trace."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from evenly._support import require
+from evenly._support import add_note
 from evenly.models import Trace
 from evenly.tables import Floats
 
@@ -97,36 +97,22 @@ class GradientTrace(Callback):
         self.epochs, self.gradients, self.changes = trace
 
 
-class ProgressBar(Callback):
-    """Shows a progress bar with the ELBO and the column that gains least over its marginal."""
+class TrainingNotes(Callback):
+    """Adds to the progress bar the ELBO and the column that gains least over its marginal."""
 
     def on_start(self, start: TrainingStart) -> None:
-        """Start the bar, on standard error: standard output may be a table."""
-        progress, self._escape = require("rich.progress", "tool"), require("rich.markup", "tool").escape
+        """Remember the columns."""
         self._start = start
-        self._bar = progress.Progress(
-            "[progress.description]{task.description}",
-            progress.BarColumn(),
-            "{task.completed:g}/{task.total} epochs",
-            progress.TimeRemainingColumn(),
-            "{task.fields[state]}",
-            console=require("rich.console", "tool").Console(stderr=True),
-        )
-        self._bar.start()
-        self._task = self._bar.add_task("training", total=start.epochs * start.n_networks, state="compiling")
 
     def on_epoch(self, epoch: Epoch) -> None:
-        """Advance the bar."""
+        """Note the state of the training."""
         gains = epoch.log_likelihood - self._start.baseline
         worst = int(np.argmin(gains))
         name = self._start.columns[worst]
-        state = f"ELBO {epoch.elbo:.2f}, worst column {name} ({gains[worst]:+.2f} nats)"
-        done = round(epoch.network * self._start.epochs + epoch.epoch + 1, 2)
-        self._bar.update(self._task, completed=done, state=self._escape(state))
-
-    def on_end(self, trace: Trace) -> None:
-        """Stop the bar."""
-        self._bar.stop()
+        add_note(
+            f"epoch {epoch.epoch + 1:.4g} of {self._start.epochs}, ELBO {epoch.elbo:.2f}, worst column {name} "
+            f"({gains[worst]:+.2f} nats)"
+        )
 
 
 def trace_points(callbacks: Sequence[Callback]) -> int | None:

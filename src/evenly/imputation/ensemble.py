@@ -60,6 +60,8 @@ class Ensemble:
     curves: LearningCurves = field(default_factory=lambda: LearningCurves(np.zeros(0), {}, {}))
     predictors: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """The predictors of the columns that have some of their own."""
+    interrupted: bool = False
+    """Whether Ctrl-C ended its training, or its calibration; not saved."""
 
     @cached_property
     def modelled(self) -> tuple[ModelledColumn, ...]:

@@ -17,7 +17,7 @@ import joblib
 import numpy as np
 import numpy.typing as npt
 
-from evenly._support import EvenlyWarning, InterruptedWarning
+from evenly._support import EvenlyWarning, InterruptedWarning, Stages, advance
 from evenly.imputation.calibration import Calibration
 from evenly.imputation.calibration_choice import (
     ValidationCells,
@@ -27,6 +27,7 @@ from evenly.imputation.calibration_choice import (
 )
 from evenly.imputation.callbacks import Callback, Epoch, TrainingStart, watching
 from evenly.imputation.columns import ColumnSpec, UnmodelledColumn, describe
+from evenly.imputation.cost import COMPILED, calibration_seconds, fit_stages, training_seconds
 from evenly.imputation.encoding import EncodedTable
 from evenly.imputation.ensemble import Ensemble, LearningCurves, chunk_size, chunks
 from evenly.imputation.gaussian import fit_validated
@@ -44,6 +45,7 @@ from evenly.tables import Floats
 Flags = npt.NDArray[np.bool_]
 Rows = npt.NDArray[np.intp]
 
+CALIBRATING = "calibrating"
 MOST_COMPARED = 4_096
 """The largest number of rows with validation cells to search near-duplicates of."""
 
@@ -52,6 +54,9 @@ def fit_ensemble(source: Source, scaler: LipschitzScaler, settings: FitSettings)
     """Describe the columns, train the networks and calibrate them."""
     columns = scaler.columns_
     predictors = settings.read_predictors(columns)
+    n_networks = settings.training.networks_of(settings.spec, source.n_rows)
+    together = n_networks > 1 and source.files is None and joblib.effective_n_jobs(None) > 1
+    stages = _plan_stages(source, len(columns), settings, together=together)
     places, values = source.sample(columns, np.random.default_rng(settings.seed))
     specs = _describe(columns, values, settings)
     n_modelled = sum(one.modelled for one in specs)
@@ -67,14 +72,37 @@ def fit_ensemble(source: Source, scaler: LipschitzScaler, settings: FitSettings)
     if source.files is not None and places is not None:
         stream = BatchStream(source.files, ensemble, places, plan.batch_size, settings.seed, scaler.seed_)
     units = _units(table, data, model, source.n_rows)
-    n_networks = settings.training.networks_of(settings.spec, source.n_rows)
     start = TrainingStart(table.layout.names, plan.epochs, n_networks, units.baseline)
     watchers = settings.callbacks if model.spec.trains else ()
     with watching(watchers, start) as traces:
-        trained = _train_all(job, n_networks, _on_epoch(watchers, units), stream)
+        if together:
+            with stages.at("training"):
+                trained = list(joblib.Parallel()(joblib.delayed(_train)(job, i) for i in range(n_networks)))
+        else:
+            trained = _train_all(job, stages, n_networks, _on_epoch(watchers, units), stream)
         traces.append(trained[0].trace)
+    COMPILED.add(settings.spec.name)
     ensemble = replace(ensemble, networks=[one.shared for one in trained], curves=units.curves(trained[0].history))
-    return _calibrate(ensemble, table, data, trained, np.random.default_rng((settings.seed, n_networks)))
+    if len(trained) < n_networks or any(one.history.interrupted for one in trained):
+        ensemble = replace(ensemble, interrupted=True)
+    try:
+        with stages.at(CALIBRATING):
+            return _calibrate(ensemble, table, data, trained, np.random.default_rng((settings.seed, n_networks)))
+    except KeyboardInterrupt:
+        message = "interrupted: predictions are not calibrated; what was learned so far is used"
+        warnings.warn(message, InterruptedWarning, stacklevel=3)
+        return replace(ensemble, interrupted=True)
+
+
+def _plan_stages(source: Source, n_columns: int, settings: FitSettings, *, together: bool) -> Stages:
+    """Plan the stages of a fit."""
+    plan = {"paper": settings.paper, "streamed": source.files is not None}
+    seconds = training_seconds(settings.spec, settings.training, source.n_rows, n_columns, **plan)
+    names = fit_stages(seconds, together=together)
+    if len(names) < len(seconds):
+        seconds = [sum(seconds)]
+    planned = dict(zip(names, seconds, strict=True))
+    return Stages(planned | {CALIBRATING: calibration_seconds(settings.spec, source.n_rows, n_columns)})
 
 
 def _describe(
@@ -173,17 +201,17 @@ Streaming = Callable[[int, Flags | None], AbstractContextManager[Stream]]
 
 def _train_all(
     job: _Job,
+    stages: Stages,
     n_networks: int,
     on_epoch: Callable[[int, float, Info], bool] | None,
     stream: Streaming | None,
 ) -> list[_Network]:
-    """Train the networks one after the other, or in parallel if `joblib.parallel_config` sets a cluster or n_jobs."""
-    if n_networks > 1 and stream is None and joblib.effective_n_jobs(None) > 1:
-        return list(joblib.Parallel()(joblib.delayed(_train)(job, i) for i in range(n_networks)))
+    """Train the networks one after the other."""
     trained: list[_Network] = []
-    for i in range(n_networks):
+    for i, name in enumerate(fit_stages([0.0] * n_networks, together=False)):
         try:
-            trained.append(_train(job, i, on_epoch and partial(on_epoch, i), stream))
+            with stages.at(name):
+                trained.append(_train(job, i, on_epoch and partial(on_epoch, i), stream))
         except KeyboardInterrupt:  # outside an epoch: the current network is lost
             if not trained:
                 raise
@@ -266,10 +294,13 @@ def _calibrate(
     if not held:
         return ensemble
     predicted = [_predict_held(ensemble, data, own, one.shared) for own, one in zip(held, trained, strict=False)]
+    advance(0.2)
     gaussian, by_expert = fit_validated(table, held, rng, ensemble.passes)
+    advance(0.5)
     cells = [_validation_cells(table, j, predicted, [one[j] for one in by_expert]) for j in range(len(table.columns))]
     weights = choose_stacking_weights(cells)
     chosen = [calibrate(one, Calibration(stacking_weight=w)) for one, w in zip(cells, weights, strict=True)]
+    advance(0.7)
     first = [_validation_cells(table, j, predicted[:1], [by_expert[0][j]]) for j in range(len(table.columns))]
     rows = [predicted[0][own][0].rows for own in table.features]
     chosen = _weigh_neighbours(table.calibrated(chosen), held[0], first, rows, rng, ensemble.passes)

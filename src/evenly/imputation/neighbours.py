@@ -1,7 +1,8 @@
 """The neighbour expert: finds near-duplicates, rows that agree with another row in the cells observed in both.
 
 Tables contain near-duplicates: the same wine tasted twice, the same person asked again. Networks learn relations
-between columns; that a row repeats another is found by comparing rows.
+between columns; that a row repeats another is found by comparing rows: with all rows of a small table, and with those
+that agree in the hash of some columns if there are many.
 """
 
 from __future__ import annotations
@@ -13,18 +14,27 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from evenly.imputation.row_hashes import RowHashes, hash_rows
+
 Floats = npt.NDArray[np.float64]
+Rows = npt.NDArray[np.intp]
 
 N_NEIGHBOURS = 16
 """The largest number of neighbours of a row."""
-MOST_ROWS = 50_000
+MOST_ROWS = 200_000
 """The largest number of rows in the index; more are sampled."""
+FEW_ROWS = 30_000
+"""Up to this number of rows in the index, each row is compared with all of them: no near-duplicate is overlooked."""
 FARTHEST = 0.02
 """The largest distance of near-duplicates: beyond, a neighbour's weight would be a thousandth or less."""
 CHUNK, BLOCK = 128, 4096
 """Sizes of the blocks of rows, and of rows of the index, that are compared at once: their products fit the cache."""
+HASHED_CHUNK = 4096
+"""Rows that are searched at once by their hashes."""
 CHANCE = 0.1
 """Expected number of rows that agree as much by chance at which a neighbour counts half; at more than 1, not at all."""
+SLACK = 1e-3
+"""Rounding allowed in sums of surprises."""
 N_GRID = 1_000
 """The largest number of values of a column between which ranks are interpolated."""
 
@@ -44,7 +54,9 @@ class NeighbourIndex(NamedTuple):
     placed: Floats
     """The coordinates of the rows, in which they are compared."""
     factors: npt.NDArray[np.float32]
-    """The second factors of `_factors`, one column per row."""
+    """The second factors of `_factors`, one column per row; empty if rows are hashed."""
+    hashes: RowHashes | None = None
+    """The hashes of the rows, if there are more than `FEW_ROWS`."""
 
     def find(self, values: Sequence[Floats]) -> Neighbours:
         """Return the nearest rows of each row, given every column's values or codes.
@@ -64,7 +76,8 @@ class NeighbourIndex(NamedTuple):
         (True, [0.0, 0.0])
         """
         points = _coordinates(self.classes, self.grid, self.shares, np.column_stack(list(values)))
-        found = [_nearest(self, points[start : start + CHUNK]) for start in range(0, max(len(points), 1), CHUNK)]
+        size = CHUNK if self.hashes is None else HASHED_CHUNK
+        found = [_nearest(self, points[start : start + size]) for start in range(0, max(len(points), 1), size)]
         return Neighbours(*(np.concatenate(one) for one in zip(*found, strict=True)))
 
 
@@ -130,9 +143,12 @@ def index_rows(values: Sequence[Floats], classes: Sequence[bool], rng: np.random
         middle = (np.cumsum(counts) - 0.5 * counts) / n
         grid.append(np.zeros(0) if coded else distinct[some] if len(distinct) else np.zeros(1))
         shares.append(np.zeros(0) if coded else middle[some] if len(distinct) else np.zeros(1))
-    placed = _coordinates(np.array(classes, bool), grid, shares, table)
-    factors = _factors(np.array(classes, bool), placed)[1].T.copy()
-    return NeighbourIndex(table, np.array(classes, bool), grid, shares, np.array(surprise), placed, factors)
+    coded_columns = np.array(classes, bool)
+    placed = _coordinates(coded_columns, grid, shares, table)
+    index = NeighbourIndex(table, coded_columns, grid, shares, np.array(surprise), placed, np.zeros((0, 0), np.float32))
+    if len(table) > FEW_ROWS:
+        return index._replace(hashes=hash_rows(placed, coded_columns))
+    return index._replace(factors=_factors(coded_columns, placed)[1].T.copy())
 
 
 def _coordinates(classes: npt.NDArray[np.bool_], grid: list[Floats], shares: list[Floats], table: Floats) -> Floats:
@@ -160,16 +176,26 @@ def _factors(classes: npt.NDArray[np.bool_], placed: Floats) -> tuple[Any, Any]:
     return np.concatenate(ours, axis=1).astype(np.float32), np.concatenate(theirs, axis=1).astype(np.float32)
 
 
-def _nearest(index: NeighbourIndex, points: Floats) -> Neighbours:
-    """Return the nearest near-duplicates of each row: rows of the index that are close, and not by chance."""
-    (n, n_columns), k = index.values.shape, min(N_NEIGHBOURS, len(index.values))
-    factors, enough, pairs = _factors(index.classes, points)[0], np.log(n) - 1e-3, []
-    factors[(~np.isnan(points) * index.surprise).sum(1) < enough] = 0.0
-    for start in range(0, n, BLOCK):
+def _pairs(index: NeighbourIndex, points: Floats) -> tuple[Rows, Rows]:
+    """Return pairs of a row and a row of the index that may be near-duplicates, in the order of both."""
+    # Rows with too few observed cells to rule out chance have no near-duplicates.
+    able = (~np.isnan(points) * index.surprise).sum(1) >= np.log(len(index.values)) - SLACK
+    if index.hashes is not None:
+        return index.hashes.candidates(points, able, 1.01 * FARTHEST * points.shape[1])
+    factors, pairs = _factors(index.classes, points)[0], []
+    factors[~able] = 0.0
+    for start in range(0, len(index.values), BLOCK):
         products = factors @ index.factors[:, start : start + BLOCK]
         row, other = np.divmod(np.flatnonzero(products < 0.0), products.shape[1])
         pairs.append((row, other + start))
     row, other = (np.concatenate(one) for one in zip(*pairs, strict=True))
+    return row, other
+
+
+def _nearest(index: NeighbourIndex, points: Floats) -> Neighbours:
+    """Return the nearest near-duplicates of each row: rows of the index that are close, and not by chance."""
+    (n, n_columns), k = index.values.shape, min(N_NEIGHBOURS, len(index.values))
+    row, other = _pairs(index, points)
     gap, common, agreeing = np.zeros((3, len(row)))
     for j in range(n_columns):
         away = points[row, j] - index.placed[other, j]
@@ -178,7 +204,7 @@ def _nearest(index: NeighbourIndex, points: Floats) -> Neighbours:
         common += both
         agreeing += both * index.surprise[j]
     distance = gap / np.maximum(common, 1.0)
-    near = np.flatnonzero((distance <= FARTHEST) & (agreeing >= enough))
+    near = np.flatnonzero((distance <= FARTHEST) & (agreeing >= np.log(n) - SLACK))
     near = near[np.argsort(distance[near], kind="stable")]  # ties in the order of the table
     near = near[np.argsort(row[near].astype(np.int16), kind="stable")]
     rank = np.arange(len(near)) - np.searchsorted(row[near], row[near])

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from evenly._support import advance, part
 from evenly.imputation import gaussian as gaussian_expert
 from evenly.imputation.calibration_choice import mix_neighbours
 from evenly.imputation.columns import ModelledColumn, UnmodelledColumn
@@ -19,14 +20,19 @@ from evenly.imputation.encoding import EncodedTable
 from evenly.imputation.ensemble import Ensemble, chunks
 from evenly.imputation.predictive import Predictive
 from evenly.imputation.predictors import Pass
+from evenly.models import Data
 from evenly.tables import Floats
 
 Flags = npt.NDArray[np.bool_]
 Rows = npt.NDArray[np.intp]
 Choice = Callable[[Predictive], Floats]
+Prepared = dict[tuple[int, int], Data]
+"""The model's arrays of a chunk of rows, for columns that have the same predictors."""
 
 FEWEST_DRAWS, MOST_DRAWS = 100, 1_000
 """Limits on the number of draws for an interval of a model with latent variables."""
+MOST_PREPARED = 16
+"""Chunks of rows whose arrays are kept while the same rows are drawn again and again."""
 BEYOND = 2
 """Draws at or beyond each end of an interval: the position of a single extreme draw is too noisy."""
 
@@ -76,6 +82,7 @@ class Predictor:
         draw: int | None = None,
         networks: Sequence[Any] | None = None,
         wanted: Flags | None = None,
+        prepared: Prepared | None = None,
     ) -> Iterator[tuple[Rows, list[Predictive]]]:
         """Yield chunks of rows, with the distributions of their cells in every modelled column.
 
@@ -88,6 +95,8 @@ class Predictor:
         wanted : array, optional
             The cells to predict, rows x modelled columns; by default, all cells of the rows. Columns that have the same
             predictors as no wanted cell are None.
+        prepared : dict, optional
+            Keeps the model's arrays of each chunk, for more predictions of the same rows.
         """
         every = rows if table.columns else rows[:0]
         for number, (where, padded) in enumerate(chunks(every, self.ensemble.chunk_size)):
@@ -99,17 +108,28 @@ class Predictor:
                 networks or self.ensemble.networks,
             )
             found: list[Any] = [None] * len(table.columns)
-            for one in self.ensemble.passes:
+            for turn, one in enumerate(self.ensemble.passes):
                 if wanted is None or wanted[where][:, one.targets].any():
-                    for j, cells in zip(one.targets, self._predict_together(chunk, one), strict=True):
+                    data = self._prepare(chunk, one, (number, turn), prepared)
+                    for j, cells in zip(one.targets, self._predict_together(chunk, one, data), strict=True):
                         found[j] = cells
+            advance(min(1.0, (number + 1) * self.ensemble.chunk_size / len(rows)))
             yield where, found
 
-    def _predict_together(self, chunk: _Chunk, one: Pass) -> list[Predictive]:
+    def _prepare(self, chunk: _Chunk, one: Pass, key: tuple[int, int], prepared: Prepared | None) -> Data:
+        """Return the model's arrays of a chunk, those kept from before or new ones."""
+        kept = None if prepared is None else prepared.get(key)
+        if kept is not None:
+            return kept
+        data = chunk.table.showing(one.shown).data(seed=None, with_inputs=self.ensemble.model.spec.reads_inputs)
+        if prepared is not None and len(prepared) < MOST_PREPARED:
+            prepared[key] = data
+        return data
+
+    def _predict_together(self, chunk: _Chunk, one: Pass, data: Data) -> list[Predictive]:
         """Return the distributions of columns that have the same predictors."""
         ensemble, model = self.ensemble, self.ensemble.model
         table = chunk.table.showing(one.shown)
-        data = table.data(seed=None, with_inputs=model.spec.reads_inputs)
         some = table.rows(slice(chunk.n_rows))
         experts: list[Predictive | None] = [None] * len(table.columns)
         if ensemble.gaussian is not None:
@@ -179,16 +199,17 @@ class Predictor:
         n_rows: int,
         choices: Sequence[Choice],
         draw: int | None = None,
+        prepared: Prepared | None = None,
     ) -> list[list[Floats]]:
         """Predict rows once, and return values or codes of every column for each way of choosing them."""
         filled = [self.constants(n_rows) for _ in choices]
-        for where, found in self.predict(table, rows, draw=draw):
+        for where, found in self.predict(table, rows, draw=draw, prepared=prepared):
             for index, column, one in zip(self._modelled, table.columns, found, strict=True):
                 for values, choice in zip(filled, choices, strict=True):
                     values[index][where] = self._value(column.spec, one, choice)
         return filled
 
-    def draw(self, table: EncodedTable, missing: Flags, i: int) -> list[Floats]:
+    def draw(self, table: EncodedTable, missing: Flags, i: int, prepared: Prepared | None = None) -> list[Floats]:
         """Return the i-th draw of the missing cells (rows x modelled columns).
 
         If the model predicts cell by cell, the cells of a row are drawn one after the other, each given those before.
@@ -197,7 +218,7 @@ class Predictor:
         n_rows = len(missing)
         if not self.ensemble.model.spec.cell_by_cell:
             rows = np.flatnonzero(missing.any(1))
-            return self.choose(table, rows, n_rows, [lambda one: one.sample(rng)], draw=i)[0]
+            return self.choose(table, rows, n_rows, [lambda one: one.sample(rng)], i, prepared)[0]
         filled = self.constants(n_rows)
         if not table.columns:
             return filled
@@ -208,13 +229,23 @@ class Predictor:
         for turn in range(int(counts.max(initial=0))):
             wanted = missing & (turns == turn)
             rows = np.flatnonzero(counts > turn)
-            for where, found in self.predict(table, rows, networks=[network], wanted=wanted):
-                for j, (index, column, one) in enumerate(zip(self._modelled, table.columns, found, strict=True)):
-                    drawn_rows = where[wanted[where, j]]
-                    if len(drawn_rows):
-                        drawn = self._value(column.spec, one, methodcaller("sample", rng))
-                        filled[index][drawn_rows] = column.values[drawn_rows] = drawn
+            with part(*(np.minimum(counts, turn + k).sum() / counts.sum() for k in (0, 1))):
+                for where, found in self.predict(table, rows, networks=[network], wanted=wanted):
+                    for j, (index, column, one) in enumerate(zip(self._modelled, table.columns, found, strict=True)):
+                        drawn_rows = where[wanted[where, j]]
+                        if len(drawn_rows):
+                            drawn = self._value(column.spec, one, methodcaller("sample", rng))
+                            filled[index][drawn_rows] = column.values[drawn_rows] = drawn
         return filled
+
+    def draw_some(
+        self, table: EncodedTable, missing: Flags, n: int, prepared: Prepared | None = None
+    ) -> Iterator[list[Floats]]:
+        """Yield the first n draws of the missing cells."""
+        for i in range(n):
+            with part(i / n, (i + 1) / n):
+                drawn = self.draw(table, missing, i, prepared)
+            yield drawn
 
     def interval(self, table: EncodedTable, missing: Flags, level: float, estimate: Choice) -> list[list[Floats]]:
         """Return the ends of central intervals of the missing cells; for classes, the estimate.
@@ -234,8 +265,7 @@ class Predictor:
         }
         n_draws = count_draws(level)
         drawn = {index: np.empty((n_draws, cells.sum())) for index, cells in numbers.items()}
-        for i in range(n_draws):
-            full = self.draw(table, missing, i)
+        for i, full in enumerate(self.draw_some(table, missing, n_draws, Prepared())):
             for index, cells in numbers.items():
                 drawn[index][i] = full[index][cells]
         for index, cells in numbers.items():

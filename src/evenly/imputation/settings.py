@@ -10,7 +10,7 @@ from typing import Any
 from sklearn.utils import check_random_state
 
 from evenly._support import EvenlyWarning, ScaleWarning, TableError
-from evenly.imputation.callbacks import Callback, ProgressBar, trace_points
+from evenly.imputation.callbacks import Callback, TrainingNotes, trace_points
 from evenly.imputation.encoding import EncodedTable
 from evenly.imputation.predictors import read_predictors
 from evenly.imputation.streaming import Source
@@ -134,6 +134,6 @@ def resolve(imputer: Any) -> FitSettings:
         {name: getattr(imputer, name) for name in DECLARED},
         paper,
         int(check_random_state(imputer.random_state).randint(2**31 - 1)),
-        [*(imputer.callbacks or ()), *([ProgressBar()] if imputer.verbose else [])],
+        [*(imputer.callbacks or ()), *([TrainingNotes()] if imputer.verbose > 1 else [])],
         imputer.predictors,
     )

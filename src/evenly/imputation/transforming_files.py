@@ -6,8 +6,9 @@ import warnings
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from evenly._support import EvenlyWarning
+from evenly._support import EvenlyWarning, Stages
 from evenly.engines import open_lazy
+from evenly.imputation.cost import fill_seconds
 from evenly.imputation.filling import warn_of_cells
 from evenly.scaling import left_out
 from evenly.tables import Change, select
@@ -25,12 +26,16 @@ def transform_parts(imputer: Imputer, files: Parquet, delta: Mapping[Any, Any] |
     columns, extra = select(lazy, [one.label for one in scaler.columns_], by_position=scaler.container_ == "numpy")
     if extra:
         warnings.warn(left_out(extra), EvenlyWarning, stacklevel=3)
-    return _transform_batches(imputer, files.batches([column.name for column in columns]), delta)
+    return _transform_batches(imputer, files.batches([column.name for column in columns]), files.n_rows, delta)
 
 
-def _transform_batches(imputer: Imputer, frames: Iterator[Any], delta: Mapping[Any, Any] | None) -> Iterator[Any]:
+def _transform_batches(
+    imputer: Imputer, frames: Iterator[Any], n_rows: int, delta: Mapping[Any, Any] | None
+) -> Iterator[Any]:
     """Fill Polars frames, split so that predictions use the same chunks of rows, and rounding, as for the whole."""
-    rest, size, changes = None, imputer.ensemble_.chunk_size, list[Change]()
+    rest, size, done, name = None, imputer.ensemble_.chunk_size, 0, f"filling {n_rows:,} rows"
+    stages = Stages({name: fill_seconds(n_rows, imputer.n_features_in_, len(imputer.ensemble_.networks))})
+    changes = list[Change]()
     for frame in frames:
         whole = frame if rest is None else rest.vstack(frame)
         opened = imputer._open_quietly(whole)
@@ -41,7 +46,10 @@ def _transform_batches(imputer: Imputer, frames: Iterator[Any], delta: Mapping[A
             changes += imputer._open_quietly(whole[:at]).changes
         else:
             changes += opened.changes
-        yield imputer._transform(opened.head(at), delta)
+        with stages.at(name, done / n_rows, (done + at) / n_rows):
+            filled = imputer._transform(opened.head(at), delta)
+        done += at
+        yield filled
     if rest is not None and len(rest):
         opened = imputer._open_quietly(rest)
         changes += opened.changes

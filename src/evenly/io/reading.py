@@ -84,14 +84,19 @@ def read_table(
     data = decompress(data, how)
     if not data or data.isspace():
         raise TableError(f"{name} without any content", "expected a table")
-    found = find_format(data, name, wanted, form_of_name(Path(source).name.lower()))
-    if sheet is not None and not found.sheets:
-        raise TableError(f"a sheet, {sheet!r}, of {name}", f"{found.name} has no sheets", "leave it out")
-    with as_file_error(name):
-        frame: Any = found.read(data, how)
+    content = find_format(data, name, wanted, form_of_name(Path(source).name.lower()))
+    return _read_content(data, content, how)  # type: ignore[no-any-return]  # Polars comes without its types
+
+
+def _read_content(data: bytes, form: Format, how: Reading) -> Any:
+    if how.sheet is not None and not form.sheets:
+        raise TableError(f"a sheet, {how.sheet!r}, of {how.name}", f"{form.name} has no sheets", "leave it out")
+    with as_file_error(how.name):
+        frame: Any = form.read(data, how)
     if not frame.width or not frame.height:
-        raise TableError(f"{name} with {frame.height} rows and {frame.width} columns", "expected at least 1 of each")
-    return frame  # type: ignore[no-any-return]  # Polars comes through `require`, without its types
+        got = f"{how.name} with {frame.height} rows and {frame.width} columns"
+        raise TableError(got, "expected at least 1 of each")
+    return frame
 
 
 def _read_bytes(source: str | Path, name: str) -> bytes:

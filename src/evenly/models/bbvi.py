@@ -9,6 +9,7 @@ tables can reuse a program.
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
 from typing import Any, ClassVar, NamedTuple
@@ -103,8 +104,9 @@ class Trained(Model):
         alike: bool = False,
     ) -> list[npt.NDArray[Any]]:
         """Return the natural parameters of every feature, for rows of fit or new ones."""
-        key = np.random.SeedSequence(draw or 0).generate_state(2)
-        found = _predict(self, wire(layout), shared, data, key, draw is not None, alike)
+        key, wiring = np.random.SeedSequence(draw or 0).generate_state(2), wire(layout)
+        local = _infer_once(self, wiring, shared, data)
+        found = _predict(self, wiring, shared, (local, data), key, draw is not None, alike)
         return layout.by_feature(np.asarray(found))
 
 
@@ -149,20 +151,48 @@ def jit_by_model(function: Callable[..., Any], static_argnums: tuple[int, ...]) 
 jit_once = partial(jax.jit, compiler_options={"xla_backend_optimization_level": 0})
 
 
+class _Inferred(NamedTuple):
+    """The local parameters of some rows, and what they were inferred from."""
+
+    model: Trained
+    shared: Any
+    data: Data
+    local: Any
+
+
+_inferred: deque[_Inferred] = deque(maxlen=16)
+"""The last rows whose local parameters were inferred, as many chunks as are drawn again from the same arrays."""
+
+
+def _infer_once(model: Trained, wiring: Wiring, shared: Any, data: Data) -> Any:
+    """Return the local parameters of rows; the same ones if it is called again with the same arrays."""
+    if not model.spec.row_variables:
+        return {}
+    for one in _inferred:
+        if one.model == model and one.shared is shared and one.data is data:
+            return one.local
+    local = _infer(model, wiring, shared, data)
+    _inferred.append(_Inferred(model, shared, data, local))
+    return local
+
+
+@partial(jit_by_model, static_argnums=(0,))
+def _infer(model: Trained, wiring: Wiring, shared: Any, data: Data) -> Any:
+    return model.infer_local(shared, jax.random.wrap_key_data(jnp.zeros(2, jnp.uint32)), wiring, data)
+
+
 @partial(jit_by_model, static_argnums=(0, 5, 6))
 def _predict(
-    model: Trained, wiring: Wiring, shared: Any, data: Data, numbers: Any, draw: bool, alike: bool
+    model: Trained, wiring: Wiring, shared: Any, rows: tuple[Any, Data], numbers: Any, draw: bool, alike: bool
 ) -> jax.Array:
     key = jax.random.wrap_key_data(numbers)
-    local = model.infer_local(shared, key, wiring, data)
 
     def raw(local: Any, data: Data) -> jax.Array:
         return model.predict(shared, local, key if draw else None, wiring, data)
 
     if alike:
-        rows = jax.tree.map(lambda part: part[:, None], (local, data))
-        return wiring.natural(jax.vmap(raw)(*rows)[:, 0])
-    return wiring.natural(raw(local, data))
+        return wiring.natural(jax.vmap(raw)(*jax.tree.map(lambda part: part[:, None], rows))[:, 0])
+    return wiring.natural(raw(*rows))
 
 
 def start(
@@ -280,9 +310,15 @@ def _move_rows(adam: Any, state: State, local: Any, gradient: Any, rows: jax.Arr
 
 
 def run_epoch(
-    model: Trained, wiring: Wiring, data: Data, state: State, order: jax.Array, n_steps: Any
+    model: Trained, wiring: Wiring, data: Data, state: State, order: jax.Array, n_steps: Any, n_epochs: Any
 ) -> tuple[State, Info]:
-    """Take `n_steps` steps, the i-th on the rows `order[i]`."""
+    """Take `n_steps` steps, the i-th on the rows `order[i]`; returns the sums of their infos.
+
+    Parameters
+    ----------
+    n_epochs : int
+        What to add to the number of epochs: 1 after the last steps of an epoch, else 0.
+    """
 
     def body(i: Any, carry: tuple[State, Info]) -> tuple[State, Info]:
         state, total = carry
@@ -292,9 +328,7 @@ def run_epoch(
     dtype = data.targets.dtype
     nothing = Info(jnp.zeros((), dtype), jnp.zeros(data.mask.shape[-1], dtype))
     state, total = jax.lax.fori_loop(0, n_steps, body, (state, nothing))
-    state = state._replace(epoch=state.epoch + 1)
-    info = jax.tree.map(lambda part: part / n_steps, total)
-    return state, info
+    return state._replace(epoch=state.epoch + n_epochs), total
 
 
 compiled_epoch = jit_by_model(run_epoch, (0,))
@@ -302,10 +336,10 @@ compiled_epoch = jit_by_model(run_epoch, (0,))
 
 @partial(jax.jit, static_argnums=0)
 def compiled_epochs(
-    model: Trained, wiring: Wiring, data: Data, state: State, order: jax.Array, n_steps: Any
+    model: Trained, wiring: Wiring, data: Data, state: State, order: jax.Array, n_steps: Any, n_epochs: Any
 ) -> tuple[State, Info]:
-    """Run an epoch of several trainings in parallel, along a leading axis."""
-    return jax.vmap(partial(run_epoch, model, wiring, n_steps=n_steps))(data, state, order=order)
+    """Run an epoch, or steps of it, of several trainings in parallel, along a leading axis."""
+    return jax.vmap(partial(run_epoch, model, wiring, n_steps=n_steps, n_epochs=n_epochs))(data, state, order=order)
 
 
 # --- gradients by column ----------------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import numpy.typing as npt
 
+from evenly._support import part
 from evenly.models.base import NOBODY, Fitted, History, Info, Plan, Stream, Trace, Watchers
 from evenly.models.bbvi import State, Trained, column_gradients, gradient_changes, start
 from evenly.models.layout import Data, Layout, pad_rows
@@ -77,9 +78,10 @@ def fit_model(
             return watchers.on_epoch(epoch, info) if watchers.on_epoch is not None else None
 
         rows = stream.parts if stream else on_device
-        state, history = train(
-            model, layout, rows, state, epochs=n_epochs, batch_size=plan.batch_size, on_epoch=on_visit
-        )
+        with part(at / max(visits.n, 1), (at + n_epochs) / max(visits.n, 1)):
+            state, history = train(
+                model, layout, rows, state, epochs=n_epochs, batch_size=plan.batch_size, on_epoch=on_visit
+            )
         histories.append(history)
     found = _parameters(best if watchers.validate else state)
     return Fitted(found, _join(histories, visits.per_epoch), _join_traces(visits.stops, traced))

@@ -12,12 +12,14 @@ import jax
 import numpy as np
 import numpy.typing as npt
 
-from evenly._support import EvenlyWarning, InterruptedWarning
+from evenly._support import EvenlyWarning, InterruptedWarning, advance
 from evenly.models.base import History, Info
 from evenly.models.bbvi import State, Trained, compiled_epoch, compiled_epochs
 from evenly.models.layout import LEAST_ROWS, MANY_ROWS, Data, Layout, size_class
 from evenly.models.wiring import wire
 
+PIECE = 64
+"""Steps of an epoch that run at once: progress is reported, and Ctrl-C noticed, after a second or two on any table."""
 MOST_HALVINGS = 20
 """How often training may halve its learning rate, down to a millionth, before it gives up."""
 
@@ -140,6 +142,8 @@ def train(
             if on_epoch is not None and on_epoch(len(infos) - 1, info):
                 break
     except KeyboardInterrupt:
+        if not infos and int(np.max(state.epoch)) == 0:  # nothing was learned
+            raise
         interrupted = True
         warnings.warn(
             f"interrupted: training ended after {len(infos)} of {epochs} {unit}; what was learned so far is used",
@@ -177,10 +181,38 @@ def _epochs(
         order = np.stack(orders) if together else orders[0]
         part = next(parts)
         while True:
-            tried, info = run(model, wiring, part, state, order, np.int32(batches.n_steps))
+            tried, infos = state, []
+            for at, some, n_steps in _pieces(order, batches.n_steps):
+                tried, info = run(model, wiring, part, tried, some, np.int32(n_steps), np.int32(at == 1.0))
+                infos.append(Info(np.asarray(info.elbo), np.asarray(info.log_likelihood)))  # waits until it is done
+                advance((epoch + at) / epochs)
+            info = Info(*(sum(one[1:], one[0]) / batches.n_steps for one in zip(*infos, strict=True)))
             fine = _finite(tried, info, len(seeds))[:, :n]
             if fine.all() or halvings.n == MOST_HALVINGS:
                 break
             state = halvings.halve(state, fine)
         state = tried if fine.all() else state
-        yield state, Info(np.asarray(info.elbo), np.asarray(info.log_likelihood)[..., :n]), bool(fine.all())
+        yield state, info._replace(log_likelihood=info.log_likelihood[..., :n]), bool(fine.all())
+
+
+def _pieces(order: npt.NDArray[np.int32], n_steps: int) -> Iterator[tuple[float, npt.NDArray[np.int32], int]]:
+    """Split the steps of an epoch: yields the share done after each piece, its rows, and its number of steps.
+
+    Pieces of a long epoch have one size, padded with steps that are not taken, so that one compiled program runs all.
+
+    Examples
+    --------
+    >>> order = np.zeros((200, 8), np.int32)
+    >>> [(round(at, 2), some.shape, n) for at, some, n in _pieces(order, 130)]
+    [(0.49, (64, 8), 64), (0.98, (64, 8), 64), (1.0, (64, 8), 2)]
+    >>> [(at, some.shape, n) for at, some, n in _pieces(order[:5], 3)]
+    [(1.0, (5, 8), 3)]
+    """
+    length = order.shape[-2]
+    if length <= PIECE:
+        yield 1.0, order, n_steps
+        return
+    for start in range(0, n_steps, PIECE):
+        rows = np.minimum(np.arange(start, start + PIECE), length - 1)
+        done = min(start + PIECE, n_steps)
+        yield done / n_steps, order[..., rows, :], done - start

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from evenly._support import EvenlyWarning, TableError, require
+from evenly._support import EvenlyWarning, TableError, announce, duration, require, showing
 from evenly.cli.app import app
 from evenly.cli.checks import check_models, check_out, check_packages, check_place, check_share
 from evenly.cli.options import (
@@ -24,12 +24,14 @@ from evenly.cli.options import (
     Share,
     Sheet,
     Source,
+    Verbose,
     auto,
     read_opened,
     settings_of,
     title_of,
+    verbosity,
 )
-from evenly.cli.printing import duration, print_json, printed_warnings, say, say_files, show_table
+from evenly.cli.printing import print_json, printed_warnings, say, say_files, show_table
 from evenly.cli.results import write_page
 
 
@@ -58,6 +60,7 @@ def compare(
     sheet: Sheet = None,
     max_expansion: Expansion = 200.0,
     seed: Seed = 0,
+    verbose: Verbose = False,
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
@@ -76,8 +79,9 @@ def compare(
     check_place(report)
     settings = settings_of(schema, kind, missing, likelihood, bounds)
     prints = not (quiet or as_json)
-    params = {"random_state": seed, "verbose": int(prints), **settings}
-    with printed_warnings():
+    params = {"random_state": seed, "verbose": verbosity(prints=prints, details=verbose), **settings}
+    with printed_warnings(), showing(params["verbose"]):
+        announce(f"reading {title_of(table)}")
         opened = read_opened(table, form, sheet, max_expansion)
         pairs = choose_candidates(model or [], method or [], len(opened.columns))
         trials = run_trials(make_imputers(pairs, epochs, params), opened, share, params, prints=prints)
@@ -126,6 +130,7 @@ def run_trials(imputers: list[Any], opened: Any, share: float, params: dict[str,
     except KeyboardInterrupt:
         if not trials:
             raise
+    if len(trials) < len(imputers):
         text = f"interrupted: the first {len(trials)} of {len(imputers)} candidates are compared"
         warnings.warn(text, EvenlyWarning, stacklevel=2)
     return trials

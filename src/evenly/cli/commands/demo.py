@@ -5,11 +5,11 @@ from typing import Annotated
 
 import typer
 
-from evenly._support import require_later
+from evenly._support import duration, require_later, showing
 from evenly.cli.app import app
 from evenly.cli.checks import check_place
 from evenly.cli.options import Quiet, Seed
-from evenly.cli.printing import duration, printed_warnings, say, writing
+from evenly.cli.printing import printed_warnings, say, writing
 from evenly.cli.results import fit_imputer, show_diagnosis, show_trial, write_imputed_page
 
 
@@ -39,7 +39,7 @@ def demo(
             f"The embedded table: {heart.shape[0]} heart patients, {heart.shape[1]} columns of mixed kinds, six cells "
             "missing.\nTraining a model briefly on standardized columns, and on Lipschitz-standardized ones ..."
         )
-    with printed_warnings():
+    with printed_warnings(), showing(int(not quiet)):
         # One network is enough for a demo; your own table gets the average of three if it has few rows.
         opened = open_table(heart, keep=True)
         found = fit_imputer({"random_state": seed}, {"n_networks": 1}, opened, balance=True)

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from evenly._support import require_later
+from evenly._support import announce, require_later, showing
 from evenly.cli.app import app
 from evenly.cli.checks import check_models, check_place
 from evenly.cli.options import (
@@ -22,10 +22,12 @@ from evenly.cli.options import (
     Seed,
     Sheet,
     Source,
+    Verbose,
     auto,
     read_opened,
     settings_of,
     title_of,
+    verbosity,
 )
 from evenly.cli.printing import print_json, printed_warnings, say_files
 from evenly.cli.results import show_diagnosis, write_page
@@ -51,6 +53,7 @@ def diagnose(
     sheet: Sheet = None,
     max_expansion: Expansion = 200.0,
     seed: Seed = 0,
+    verbose: Verbose = False,
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
@@ -65,7 +68,9 @@ def diagnose(
     if train:
         require_later("jax", "models")
     settings = settings_of(schema, kind, missing, likelihood, bounds)
-    with printed_warnings():
+    shown = verbosity(prints=not (quiet or as_json), details=verbose)
+    with printed_warnings(), showing(shown):
+        announce(f"reading {title_of(table)}")
         opened = read_opened(table, form, sheet, max_expansion)
         found = run(
             opened,
@@ -74,7 +79,7 @@ def diagnose(
             train=train,
             epochs=auto(epochs),
             random_state=seed,
-            verbose=not quiet and not as_json,
+            verbose=shown,
             **settings,
         )
         write_page(report, opened, diagnosis=found, title=title_of(table), seed=seed)

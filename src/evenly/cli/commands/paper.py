@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from evenly._support import TableError, require
+from evenly._support import TableError, duration, require
 from evenly.cli.app import app
 from evenly.cli.options import choice, numbers
-from evenly.cli.printing import duration, printed_warnings, say, writing
+from evenly.cli.printing import printed_warnings, say, writing
 
 if TYPE_CHECKING:
     from evenly.paper import Plan, Progress, Schedule

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from evenly._support import require_later
+from evenly._support import announce, require_later, showing
 from evenly.cli.app import app
 from evenly.cli.checks import check_cells, check_models, check_place, check_share
 from evenly.cli.options import (
@@ -25,13 +25,15 @@ from evenly.cli.options import (
     Share,
     Sheet,
     Source,
+    Verbose,
     auto,
     read_opened,
     settings_of,
     title_of,
+    verbosity,
 )
 from evenly.cli.printing import print_json, printed_warnings, say_files
-from evenly.cli.results import fit_imputer, show_trial, write_imputed_page
+from evenly.cli.results import fit_imputer, plan_imputation, show_trial, write_imputed_page
 
 
 @app.command()
@@ -51,6 +53,7 @@ def report(
     sheet: Sheet = None,
     max_expansion: Expansion = 200.0,
     seed: Seed = 0,
+    verbose: Verbose = False,
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
@@ -66,17 +69,24 @@ def report(
     check_place(out)
     settings = settings_of(schema, kind, missing, likelihood, bounds)
     prints = not (quiet or as_json)
-    params = {"model": model, "method": method, "random_state": seed, "verbose": int(prints), **settings}
-    with printed_warnings():
+    params = {"model": model, "method": method, "random_state": seed, **settings}
+    params["verbose"] = verbosity(prints=prints, details=verbose)
+    training = {"epochs": auto(epochs)}
+    with printed_warnings(), showing(params["verbose"]):
+        announce(f"reading {title_of(table)}")
         opened = read_opened(table, form, sheet, max_expansion)
         check_cells(opened, settings)
-        on_trial = show_trial if prints else None
-        asked = {"share": share, "balance": True, "on_trial": on_trial}
-        found = fit_imputer(params, {"epochs": auto(epochs)}, opened, **asked)
-        full = found.imputer.transform(opened)
-        write_imputed_page(out, opened, full, found, title=title_of(table), seed=seed)
+        asked = {"share": share, "balance": True, "files": None}
+        written = {"n_rows": opened.n_rows, "samples": 0, "report": True, "loaded": False}
+        stages = plan_imputation(params, training, opened, **asked, **written)
+        with stages.at("_fitting"):
+            found = fit_imputer(params, training, opened, **asked, on_trial=show_trial if prints else None)
+        with stages.at("_filling"):
+            full = found.imputer.transform(opened)
+        with stages.at("writing the report"):
+            write_imputed_page(out, opened, full, found, title=title_of(table), seed=seed)
     if as_json:
         trial = found.trial and found.trial.to_plain()
-        print_json({"out": str(out), "trial": trial, "diagnosis": found.diagnosis.to_plain()})
+        print_json({"out": str(out), "trial": trial, "diagnosis": found.diagnosis and found.diagnosis.to_plain()})
     elif not quiet:
         say_files(("Report", out))

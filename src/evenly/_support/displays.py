@@ -1,0 +1,118 @@
+"""Displays of progress on standard error: a live bar on a terminal, plain lines in a log."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from typing import Any
+
+from evenly._support.optional import require
+from evenly._support.progress import Display, Snapshot, duration, show_on, under_way
+
+SHORT = 2.0
+"""Seconds: a log does not mention a job that takes no longer."""
+EVERY = 10.0
+"""Seconds between two lines of a log at most, however long a stage takes."""
+
+
+@contextmanager
+def showing(verbose: int) -> Iterator[None]:
+    """Show the progress of everything inside on standard error, unless it is shown already.
+
+    Parameters
+    ----------
+    verbose : int
+        0 shows nothing, 1 the stages, 2 the details of training too.
+    """
+    with show_on(None if under_way() else make_display(verbose)):
+        yield
+
+
+def make_display(verbose: int) -> Display | None:
+    """Return a bar on a terminal (or in a notebook) if Rich is installed, else lines; None to show nothing."""
+    if not verbose:
+        return None
+    if find_spec("rich") is not None:
+        console = require("rich.console", "tool").Console(stderr=True)
+        if console.is_terminal or console.is_jupyter:
+            return Bar(console, details=verbose > 1)
+    return Lines(details=verbose > 1)
+
+
+def describe(now: Snapshot, *, details: bool) -> str:
+    """Return the stage in words, and its details if they are wanted.
+
+    Examples
+    --------
+    >>> describe(Snapshot(("checking the error", "training 1 of 3"), 0.1, 1.0, 9.0, "ELBO -3"), details=True)
+    'checking the error: training 1 of 3, ELBO -3'
+    """
+    return ": ".join(now.names) + (f", {now.note}" if details and now.note else "")
+
+
+class Bar:
+    """A live bar of all stages, with the current one's name, percent and the time left."""
+
+    def __init__(self, console: Any, *, details: bool = False) -> None:
+        progress, self._details = require("rich.progress", "tool"), details
+        self._bar = progress.Progress(
+            progress.SpinnerColumn(),
+            progress.TextColumn("{task.description}", markup=False),
+            progress.BarColumn(),
+            progress.TextColumn("{task.fields[state]}", markup=False),
+            console=console,
+            auto_refresh=False,
+            redirect_stdout=False,
+        )
+        self._task, self._on = self._bar.add_task("", total=1.0, state=""), False
+
+    def show(self, now: Snapshot) -> None:
+        """Draw the bar."""
+        if not self._on:
+            self._bar.start()
+            self._on = True
+        state = "" if now.left is None else f"{now.share:.0%}"
+        if now.left:
+            state += f", about {duration(max(now.left, 1.0))} left"
+        self._bar.update(
+            self._task, completed=now.share, description=describe(now, details=self._details), state=state, refresh=True
+        )
+
+    def pause(self) -> None:
+        """Remove the bar."""
+        if self._on:
+            self._bar.live.transient = True
+            self._bar.stop()
+            self._bar.live.transient = self._on = False
+
+    def close(self) -> None:
+        """Leave the bar as it is."""
+        if self._on:
+            self._bar.stop()
+
+
+class Lines:
+    """A line for each stage, and every ten seconds of a long one."""
+
+    def __init__(self, *, details: bool = False) -> None:
+        self._details, self._last = details, 0.0
+        self._names: tuple[str, ...] = ()
+
+    def show(self, now: Snapshot) -> None:
+        """Print a line, if there is news."""
+        if not now.names or now.left is None or now.total < SHORT or now.share >= 1.0:
+            return
+        # A stage that contains the last one is no news.
+        if self._names[: len(now.names)] == now.names and now.elapsed < self._last + EVERY:
+            return
+        self._names, self._last = now.names, now.elapsed
+        left = f"{now.share:.0%} done, about {duration(max(now.left, 1.0))} left"
+        print(f"evenly: {describe(now, details=self._details)} ({left})", file=sys.stderr, flush=True)
+
+    def pause(self) -> None:
+        """Nothing to do."""
+
+    def close(self) -> None:
+        """Nothing to do."""

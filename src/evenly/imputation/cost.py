@@ -1,0 +1,96 @@
+"""About how many seconds fitting and filling take on two cores: for the time left, and corrected while work is done."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from evenly._support import Stages, showing
+from evenly.imputation.training import Training
+from evenly.models import SPECS, ModelSpec
+
+COMPILING = 4.0
+"""Seconds of compiling before the first step; less if the program was kept from an earlier run."""
+VISIT, VISIT_CELL = 1.5e-5, 4e-6
+"""Seconds of a row, and of each of its cells, in an epoch."""
+EARLY = 0.7
+"""The usual share of epochs that training takes if validation cells may stop it early."""
+CALIBRATED_CELL, MOST_CALIBRATED = 2e-6, 250_000
+"""Seconds of calibration of each cell, up to this number of rows."""
+FILLED_CELL = 3e-6
+"""Seconds of predicting a cell of a row."""
+READ_CELL = 2e-7
+"""Seconds of reading, encoding or writing a cell."""
+
+
+COMPILED: set[str] = set()
+"""Models that were trained in this process already: the next table probably needs no compiling."""
+
+
+def training_seconds(spec: ModelSpec, training: Training, n_rows: int, n_columns: int, **plan: bool) -> list[float]:
+    """Return the expected number of seconds of each network's training; the first one's includes compiling."""
+    if not spec.trains:
+        return [1e-3]
+    n_epochs = training.epochs_of(spec, n_rows, **plan)
+    early = EARLY if spec.calibrated and training.epochs == "auto" else 1.0
+    each = early * n_epochs * n_rows * (VISIT + VISIT_CELL * n_columns) + 1e-3
+    return [
+        each + COMPILING * (i == 0 and spec.name not in COMPILED) for i in range(training.networks_of(spec, n_rows))
+    ]
+
+
+def calibration_seconds(spec: ModelSpec, n_rows: int, n_columns: int) -> float:
+    """Return the expected number of seconds of choosing calibrations."""
+    return CALIBRATED_CELL * min(n_rows, MOST_CALIBRATED) * n_columns + 0.1 if spec.calibrated else 1e-3
+
+
+def fit_seconds(imputer: Any, n_rows: int, n_columns: int, *, again: bool = False) -> float:
+    """Return the expected number of seconds of a fit, or of another one of the same size.
+
+    Examples
+    --------
+    >>> from evenly import Imputer
+    >>> [round(fit_seconds(Imputer(), n, 12)) for n in (300, 200_000)], round(fit_seconds(Imputer("marginal"), 300, 12))
+    ([..., ...], 0)
+    """
+    spec, training = SPECS[imputer.model_name], imputer.training or Training()
+    trained = training_seconds(spec, training, n_rows, n_columns, paper=imputer.preset == "paper", streamed=False)
+    if again and spec.trains and spec.name not in COMPILED:
+        trained[0] -= COMPILING
+    return sum(trained) + calibration_seconds(spec, n_rows, n_columns) + READ_CELL * n_rows * n_columns
+
+
+def fill_seconds(n_rows: int, n_columns: int, n_networks: int = 1) -> float:
+    """Return the expected number of seconds of predicting the cells of some rows.
+
+    Examples
+    --------
+    >>> round(fill_seconds(200_000, 12), 1)
+    7.2
+    """
+    return FILLED_CELL * n_rows * n_columns * n_networks
+
+
+@contextmanager
+def show_filling(imputer: Any, opened: Any, times: int = 1) -> Iterator[None]:
+    """Show the progress of predicting the missing cells of an opened table, some times, if the imputer is to."""
+    n_rows = len(opened.rows)
+    seconds = fill_seconds(n_rows * times, len(opened.columns), len(imputer.ensemble_.networks))
+    name = f"filling {n_rows:,} rows" if n_rows != 1 else "filling 1 row"
+    with showing(imputer.verbose), Stages({name: seconds}).at(name):
+        yield
+
+
+def fit_stages(trained: Sequence[float], *, together: bool) -> list[str]:
+    """Return the names of the stages of training; networks that are trained in parallel have one in common.
+
+    Examples
+    --------
+    >>> fit_stages([5.0, 1.0], together=False), fit_stages([5.0], together=False)
+    (['training 1 of 2', 'training 2 of 2'], ['training'])
+    """
+    n = len(trained)
+    if together or n == 1:
+        return ["training"]
+    return [f"training {i + 1} of {n}" for i in range(n)]
