@@ -409,15 +409,15 @@ def test_columns_are_found_by_name_and_others_left_out(learned, tmp_path):
         learned.transform_file(write_files(GAPPY.drop("count"), tmp_path), tmp_path / "full.csv")
 
 
-@pytest.mark.parametrize("out", ["-", "full.csv.zst", "full.xlsx"])
+@pytest.mark.parametrize("out", ["-", "full.xlsx"])
 def test_formats_that_cannot_be_written_part_by_part_are_refused(learned, files, out, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(TableError, match=r"expected (a file|one of csv)"):
+    with pytest.raises(TableError, match=r"(standard output|the format 'xlsx') for a table part by part"):
         learned.transform_file(files, out)
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("form", ["parquet", "csv", "tsv.gz", "jsonl", "arrow", "arrows"])
+@pytest.mark.parametrize("form", ["parquet", "csv", "tsv.gz", "csv.zst", "jsonl", "arrow", "arrows"])
 def test_parts_are_written_as_the_whole_is(form, tmp_path):
     write_parts((GAPPY[k : k + 700] for k in range(0, N, 700)), tmp_path / f"parts.{form}")
     write_table(GAPPY, tmp_path / f"whole.{form}")

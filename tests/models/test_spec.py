@@ -155,7 +155,7 @@ from evenly import Imputer, MissingExtraError, Training
 from evenly.models import MODELS, SPECS
 for name in SPECS:
     Imputer(name, training=Training(sizes={size: 2 for size in SPECS[name].sizes})).check_settings()
-full = Imputer("marginal").fit_transform(np.array([[1.0, 5.0], [np.nan, 7.0], [4.0, 6.5]]))
+full = Imputer("marginal").fit_transform(np.array([[1.0, 5.0], [np.nan, 7.0], [4.4, 6.5]]))
 print(len(SPECS), list(MODELS) == list(SPECS), full[1, 0], "jax" in sys.modules)
 try:
     MODELS["vae"]
@@ -164,4 +164,4 @@ except MissingExtraError as error:
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.split() == ["5", "True", "2.5", "False", '"evenly[models]"']
+    assert done.stdout.split() == ["5", "True", "2.7", "False", '"evenly[models]"']

@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -57,7 +58,7 @@ class HiddenCells:
     Examples
     --------
     >>> hidden = HiddenCells.choose(Imputer("marginal"), [[i + 0.5] for i in range(40)], 0.1, seed=0)
-    >>> hidden.hidden.sum(), hidden.score(Imputer("marginal"), hidden.fit(Imputer("marginal"))).columns[0].n_cells
+    >>> int(hidden.hidden.sum()), hidden.score(Imputer("marginal"), hidden.fit(Imputer("marginal"))).columns[0].n_cells
     (4, 4)
     """
 
@@ -98,7 +99,7 @@ class HiddenCells:
         """Values or codes of the other cells, NaN elsewhere."""
         return np.where(self.hidden, np.nan, self.truth)
 
-    @property
+    @cached_property
     def shown(self) -> Table:
         """The other cells, as a table of numbers and codes."""
         return number_table(self.opened.labels, self.opened.names, self.visible)

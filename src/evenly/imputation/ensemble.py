@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -136,7 +137,7 @@ class Ensemble:
         names = [one.name for one in modelled]
         if list(saved.baseline) != names or not saved.calibrations.keys() <= set(names):
             raise ValueError("baselines or calibrations of other columns than the modelled ones")
-        if not {one.name for one in specs}.issuperset(saved.predictors, *saved.predictors.values()):
+        if not {one.name for one in specs}.issuperset(chain(saved.predictors, *saved.predictors.values())):
             raise ValueError("predictors that are not among the columns")
         model = _model_of(saved.model)
         by_network = _by_network(saved.n_networks if modelled else 0, tensors)
