@@ -24,13 +24,13 @@ def check(page: Path, environment: str) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("environment", ["core", "tool", "demo"])
+@pytest.mark.parametrize("environment", ["core", "demo"])
 def test_readme_runs_where_its_install_lines_lead(environment):
     check(README, environment)
 
 
 @pytest.mark.more
-@pytest.mark.parametrize("environment", [name for name in ENVIRONMENTS if name not in ("core", "tool", "demo")])
+@pytest.mark.parametrize("environment", [name for name in ENVIRONMENTS if name not in ("core", "demo")])
 def test_readme_runs_everywhere_else_too(environment):
     check(README, environment)
 

@@ -309,6 +309,7 @@ def test_only_a_column_of_numbers_becomes_numbers(cells, want):
     assert column == ([cell or None for cell in cells] if want is None else want)
 
 
+@pytest.mark.more
 def test_a_wide_table_is_read(tmp_path):
     names = [f"gene_{j}_expression" for j in range(10_000)]
     assert read(",".join(names) + "\n" + ",".join(["1"] * 10_000) + "\n", tmp_path).shape == (1, 10_000)

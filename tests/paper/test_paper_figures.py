@@ -440,6 +440,7 @@ def test_draw_all_skips_what_there_are_no_records_for(tmp_path, monkeypatch):
     }
 
 
+@pytest.mark.more
 def test_draw_all_draws_bars_of_the_papers_three_data_sets(tmp_path, monkeypatch):
     monkeypatch.setattr(figures, "to_png", lambda figure: b"picture")
     records = [record(dataset=dataset) for dataset in ("letter", "credit", "breast", "adult")]
