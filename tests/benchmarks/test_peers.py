@@ -92,6 +92,7 @@ def test_missforest_fills_every_cell_and_beats_the_mean_where_columns_depend(dat
     assert (errors[strong] < 0.8 * simple[strong]).all()
 
 
+@pytest.mark.more
 def test_missforest_stops_when_neither_numbers_nor_classes_converge(monkeypatch, data):
     columns, _, visible, _ = hide_some(data)
     tables = []
@@ -223,6 +224,7 @@ def test_many_errors_are_worse_than_the_few_of_the_mode():
     assert peers.clearly_worse([column], truth, wrong, hidden) == []
 
 
+@pytest.mark.more
 def test_costs_include_those_of_children():
     spend = "import time; x = b'1' * 2**28; end = time.process_time() + 0.3\nwhile time.process_time() < end: pass\n"
     with peers.Meter() as one:

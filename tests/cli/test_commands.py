@@ -164,6 +164,7 @@ def test_one_format_in_another_out(evenly, table, source, target, tmp_path):
     assert read_table(tmp_path / f"full.{target}").shape == (60, 4)
 
 
+@pytest.mark.more
 @each_format("diagnose")
 def test_diagnose_gives_a_verdict(evenly, table, form):
     done = evenly("diagnose", table(form), "--epochs", "1", "--json")
@@ -176,6 +177,7 @@ def test_diagnose_gives_a_verdict(evenly, table, form):
     assert "Not modelled: zip" in shown
 
 
+@pytest.mark.more
 @each_format("compare")
 def test_compare_puts_models_side_by_side(evenly, table, form, tmp_path):
     shown = succeeded(
@@ -491,6 +493,7 @@ def test_a_full_disk_leaves_the_old_file_and_no_other(evenly, table, tmp_path):
     assert sorted(os.listdir(tmp_path)) == before
 
 
+@pytest.mark.more
 def test_a_reader_that_stops_early_is_named(table):
     code = f"{sys.executable} -c {MAIN!r} scale {table('csv', survey(20_000))} -o - | head -1"
     done = subprocess.run(["bash", "-c", code], capture_output=True, text=True, check=False)

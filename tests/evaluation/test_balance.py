@@ -305,6 +305,7 @@ def test_bad_settings_are_refused_before_anything_is_trained(settings, message):
         diagnose(MIXED, **settings)
 
 
+@pytest.mark.more
 def test_without_jax_everything_but_the_training_works():
     code = """
 import sys

@@ -41,7 +41,7 @@ def test_parts_give_the_table_and_the_words_of_the_whole(piece, tmp_path, monkey
     monkeypatch.setattr(large_text, "PIECE", piece)
     monkeypatch.setattr(delimited, "HEAD", 50)
     rng, outcomes = random.Random(piece), []
-    for case in range(examples(400)):
+    for case in range(examples(250)):
         delimiter, end = rng.choice(",;"), rng.choice(("\n", "\n", "\r\n"))
         width = rng.choice((1, 2, 3))
         kinds = [rng.sample(CELLS, rng.choice((1, 2, 4))) for _ in range(width)]

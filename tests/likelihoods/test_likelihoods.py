@@ -984,7 +984,9 @@ class _TorchSide:
         return self.torch.func.grad(function)(at)
 
 
-sides = pytest.mark.parametrize("side", [_JaxSide, _TorchSide], ids=["jax", "torch"])
+sides = pytest.mark.parametrize(
+    "side", [pytest.param(_JaxSide, id="jax", marks=pytest.mark.more), pytest.param(_TorchSide, id="torch")]
+)
 
 
 @sides

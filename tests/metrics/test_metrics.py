@@ -689,6 +689,7 @@ def test_settings_that_do_not_fit_are_refused():
         imputation_error(TRUTH, IMPUTED, HIDDEN, schema={"age": "real"})
 
 
+@pytest.mark.more
 def test_without_a_dataframe_library_the_report_is_a_record_array():
     code = """
 import sys

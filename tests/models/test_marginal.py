@@ -81,6 +81,7 @@ def test_there_is_nothing_to_wait_for(table, capsys):
     assert capsys.readouterr().err == ""
 
 
+@pytest.mark.more
 def test_it_needs_no_jax():
     code = """
 import sys

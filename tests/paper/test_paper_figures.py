@@ -353,6 +353,7 @@ def test_smoothness_is_a_mark_a_column_before_and_after_with_the_targets_of_meth
     drawn(figure)
 
 
+@pytest.mark.more
 def test_balance_draws_bands_and_spreads_of_all_three_quantities_and_the_first_gradients():
     figure = figures.balance([record("std-none"), record("lip-gamma"), record(mask=2)], dataset="letter", model="vae")
     # By row: the spread, then a panel a method; last, the gradients.

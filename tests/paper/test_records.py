@@ -49,6 +49,7 @@ def write(folder: Path, *records: dict[str, Any]) -> Path:
     return folder
 
 
+@pytest.mark.more
 def test_without_jax_records_are_packed_shown_and_planned_with(tmp_path):
     runs, packed = write(tmp_path / "runs", record_of(1), record_of(2)), tmp_path / "packed.jsonl"
     plan = f"run|--quick|--model|vae|--plan|--out|{runs}"

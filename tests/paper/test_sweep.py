@@ -327,6 +327,7 @@ def test_runs_of_another_process_are_counted_and_not_waited_for(cheap, monkeypat
     assert "another process" not in command("run", *options, "--out", cheap.out).stdout
 
 
+@pytest.mark.more
 def test_the_bar_goes_by_the_time_of_the_runs(cheap, monkeypatch):
     """Two runs, of which the first is projected to take a tenth of the second: it is not half of the work."""
     monkeypatch.setenv("FORCE_COLOR", "1")  # or only the last state is printed

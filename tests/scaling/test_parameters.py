@@ -89,7 +89,9 @@ def test_unscaling_a_stack_is_stacking_what_is_unscaled(method, shape, seed):
                 np.testing.assert_allclose(got[at], one[column][name], rtol=1e-12)
 
 
-@pytest.mark.parametrize("method", ["lip-none", "lip-bern", "lip-gamma"])
+@pytest.mark.parametrize(
+    "method", ["lip-gamma", *(pytest.param(one, marks=pytest.mark.more) for one in ("lip-none", "lip-bern"))]
+)
 @pytest.mark.parametrize("library", ["jax.numpy", "torch"])
 def test_arrays_of_other_libraries_stay_what_they_are(method, library):
     xp = pytest.importorskip(library)

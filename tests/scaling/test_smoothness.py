@@ -202,6 +202,7 @@ def test_standardizing_gives_the_closed_forms(
 
 
 # The mean of a sample of a centred normal is never 0, so |mean| is biased: it has a test of its own below.
+@pytest.mark.more
 @each(STANDARDIZED[1:])
 def test_standardizing_a_large_sample_gives_the_closed_forms(
     family: Likelihood, usual: tuple[float, ...], reference: Any, rows: Callable[..., list[float]]
