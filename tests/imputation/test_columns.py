@@ -61,15 +61,17 @@ def test_columns_far_from_zero_are_learned():
 
 
 @pytest.mark.more
-def test_whole_numbers_in_float_columns_get_their_mean_and_integers_stay_integers():
+def test_whole_numbers_in_float_columns_get_their_mean_rounded_unless_asked():
     rng = np.random.default_rng(0)
     x = rng.normal(size=300)
     counts = rng.poisson(np.exp(1.0 + 0.5 * x)).astype(float)
     counts[:60] = np.nan
     floats = pd.DataFrame({"x": x, "n": counts})
     settings = {"epochs": 5, "hidden_size": 16, "n_networks": 1, "random_state": 0}
-    full = make_imputer(**settings).fit_transform(floats)
+    full = make_imputer(precision="full", **settings).fit_transform(floats)
     assert (full["n"] != full["n"].round())[:60].any()
+    rounded = make_imputer(**settings).fit_transform(floats)
+    pd.testing.assert_frame_equal(rounded, full.round({"n": 0}))
     integers = make_imputer(**settings).fit_transform(floats.astype({"n": "Int64"}))
     assert integers["n"].dtype == "Int64"
     assert (integers["n"][:60] - full["n"][:60].round()).abs().max() <= 1

@@ -19,7 +19,7 @@ from sklearn.exceptions import NotFittedError, SkipTestWarning
 from sklearn.pipeline import make_pipeline
 from sklearn.utils import estimator_checks
 
-from evenly import EvenlyWarning, LipschitzScaler, Schema, Support, TableError, define_likelihood, load_heart
+from evenly import Column, EvenlyWarning, LipschitzScaler, Schema, Support, TableError, define_likelihood, load_heart
 from evenly._support import write_json
 from evenly.likelihoods.continuous import LOG_NORMAL, NORMAL
 from evenly.likelihoods.discrete import BERNOULLI, POISSON
@@ -548,6 +548,8 @@ def test_declaring_dates_a_variable_is_a_clear_error(kind):
     table = pd.DataFrame({"d": pd.date_range("2020", periods=5)})
     with pytest.raises(TableError, match=r"Column 'd': got dates or times, but .* expects numbers or texts"):
         LipschitzScaler(kinds={"d": kind}).fit(table)
+    with pytest.raises(TableError, match=r"Column 'd': got .*, but .* expects numbers"):
+        LipschitzScaler(schema=Schema(columns=[Column(name="d", kind=kind)])).fit(table)
 
 
 def test_classes_that_json_cannot_hold(tmp_path):

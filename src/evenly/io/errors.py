@@ -7,6 +7,7 @@ import os
 import sys
 import tempfile
 import threading
+import time
 import zlib
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -55,7 +56,7 @@ def without_panics() -> Iterator[None]:
     """Keep what a reader in Rust prints when it panics off standard error: our sentence says it.
 
     It prints past Python, so the descriptor is replaced. Whatever else is printed meanwhile comes out afterwards,
-    unless reading fails.
+    unless reading fails. The first thread that panics ends the reading; others may still be printing.
     """
     with _alone, tempfile.TemporaryFile() as kept:
         try:
@@ -71,9 +72,22 @@ def without_panics() -> Iterator[None]:
             yield
             kept.seek(0)
             os.write(before, kept.read())
+        except BaseException:
+            _wait_for_silence(kept.fileno())
+            raise
         finally:
             os.dup2(before, 2)
             os.close(before)
+
+
+def _wait_for_silence(descriptor: int, seconds: float = 0.1, most: float = 2.0) -> None:
+    """Wait until a file that something was printed to has not grown for a while."""
+    size, end = os.fstat(descriptor).st_size, time.monotonic() + most
+    while size and time.monotonic() < end:
+        time.sleep(seconds)
+        before, size = size, os.fstat(descriptor).st_size
+        if size == before:
+            return
 
 
 def shortened(text: str, most: int = 80) -> str:

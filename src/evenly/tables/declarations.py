@@ -237,7 +237,9 @@ def complete(column: Column, cells: TableColumn, profile: Callable[[], ColumnPro
     """Return a copy of a declared column; if it leaves out its classes, they are taken from the table."""
     column = column.model_copy(deep=True)
     if column.has_classes and column.classes is None:
-        found = find_classes(cells, profile_column(cells, column.missing) if profile is None else profile())
+        seen = profile_column(cells, column.missing) if profile is None else profile()
+        _refuse_cells(column, seen)
+        found = find_classes(cells, seen)
         column.classes = [one for one in found if str(one) not in column.same]
     return column
 

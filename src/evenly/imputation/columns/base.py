@@ -22,6 +22,8 @@ FARTHEST_INPUT = 1e3
 """Standardized inputs are clipped here: of n rows none is beyond sqrt(n), so that only outliers in new rows are."""
 FARTHEST_TARGET = 20.0
 """Standard deviations at which the normal of a binned column is clipped, so that no single cell dominates the loss."""
+DIGITS = 15
+"""The decimal digits that a double holds."""
 LARGEST = 1e300
 """Imputed numbers never exceed this, whatever the model predicts."""
 
@@ -108,6 +110,10 @@ class ModelledColumn(ColumnSpec):
             raise ValueError(f"centers, spreads or extent of {show(self.name)} that are no numbers of a column")
         if len(self.extent) != 2 or self.extent[0] > self.extent[1]:
             raise ValueError(f"an extent of {show(self.extent)} of {show(self.name)}")
+        if self.precision is not None and not (
+            len(self.precision) == 2 and 0 <= self.precision[0] <= DIGITS and self.precision[1] >= 1
+        ):
+            raise ValueError(f"a precision of {show(self.precision)} of {show(self.name)}")
 
     @property
     @abstractmethod
