@@ -18,6 +18,7 @@ from model_data import counting_compilations, place
 from scipy import integrate, stats
 
 from evenly import EvenlyWarning
+from evenly.likelihoods.bounds import constrain, unconstrain
 from evenly.likelihoods.continuous import EXPONENTIAL, GAMMA, LOG_NORMAL, NORMAL, UNIT_NORMAL
 from evenly.likelihoods.discrete import BERNOULLI, POISSON, Categorical
 from evenly.likelihoods.registry import LIKELIHOODS
@@ -26,7 +27,7 @@ from evenly.models.bbvi import column_gradients, gradient_changes, objective, st
 from evenly.models.factorization import Factorization, _best_second
 from evenly.models.fitting import fit_model
 from evenly.models.layers import normal_kl
-from evenly.models.layout import Data, Layout, constrain, pad_rows, unconstrain
+from evenly.models.layout import Data, Layout, pad_rows
 from evenly.models.loop import Batches, train
 from evenly.models.masked import Masked
 from evenly.models.mixture import Mixture

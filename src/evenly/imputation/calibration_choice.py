@@ -14,12 +14,11 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from evenly.imputation.bins import Bins
 from evenly.imputation.calibration import PLAIN, Calibration
 from evenly.imputation.columns import BinnedColumn, ModelledColumn, standardize
 from evenly.imputation.neighbours import WEIGHTS, Neighbours, NeighbourWeight
-from evenly.imputation.predictive import BinnedPredictive, ClassPredictive, Predictive
 from evenly.metrics import clearly_better
+from evenly.predictive import BinnedPredictive, Bins, ClassPredictive, Predictive
 from evenly.tables import Floats
 
 Flags = npt.NDArray[np.bool_]

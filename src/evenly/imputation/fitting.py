@@ -32,13 +32,13 @@ from evenly.imputation.encoding import EncodedTable
 from evenly.imputation.ensemble import Ensemble, LearningCurves, chunk_size, chunks
 from evenly.imputation.gaussian import fit_validated
 from evenly.imputation.neighbours import Neighbours, index_rows
-from evenly.imputation.predictive import Predictive
 from evenly.imputation.predictors import Pass
 from evenly.imputation.settings import FitSettings
 from evenly.imputation.streaming import BatchStream, Source
 from evenly.likelihoods import UNIT_NORMAL
 from evenly.metrics import count_held, hold_out
 from evenly.models import Data, History, Info, Layout, Model, Plan, Stream, Trace, Watchers
+from evenly.predictive import Predictive
 from evenly.scaling import FittedColumn, LipschitzScaler
 from evenly.tables import Floats
 

@@ -30,7 +30,6 @@ from evenly.imputation.deltas import read_deltas
 from evenly.imputation.ensemble import Ensemble
 from evenly.imputation.filling import OpenedTable, fill, open_for, warn_of_cells
 from evenly.imputation.fitting import fit_ensemble
-from evenly.imputation.predictive import Predictive
 from evenly.imputation.predictor import Predictor
 from evenly.imputation.saving import imputer_from_saved, imputer_to_saved
 from evenly.imputation.settings import check, resolve
@@ -39,6 +38,7 @@ from evenly.imputation.training import MOVED, Training, hide_moved, with_moved
 from evenly.imputation.transforming_files import transform_parts
 from evenly.io import open_parquet, write_parts
 from evenly.likelihoods import Likelihood
+from evenly.predictive import Predictive
 from evenly.scaling import LipschitzScaler
 from evenly.tables import Bounds, Floats, Markers, Schema
 

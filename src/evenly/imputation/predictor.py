@@ -18,9 +18,9 @@ from evenly.imputation.columns import ModelledColumn, UnmodelledColumn
 from evenly.imputation.deltas import NO_DELTA, Delta
 from evenly.imputation.encoding import EncodedTable
 from evenly.imputation.ensemble import Ensemble, chunks
-from evenly.imputation.predictive import Predictive
 from evenly.imputation.predictors import Pass
 from evenly.models import Data
+from evenly.predictive import Predictive
 from evenly.tables import Floats
 
 Flags = npt.NDArray[np.bool_]

@@ -17,11 +17,11 @@ import numpy as np
 import numpy.typing as npt
 import optax
 
-from evenly.likelihoods import ExponentialFamily, Likelihood
+from evenly.likelihoods import ExponentialFamily, Likelihood, constrain
 from evenly.models.base import Expected
 from evenly.models.bbvi import Start, Terms, Trained
 from evenly.models.layers import draw_parameters, normal_kl, padded
-from evenly.models.layout import Data, Layout, constrain
+from evenly.models.layout import Data, Layout
 from evenly.models.spec import SPECS
 from evenly.models.wiring import Wiring, wire
 

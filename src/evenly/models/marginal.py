@@ -9,8 +9,9 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from evenly.likelihoods import constrain
 from evenly.models.base import NOBODY, Expected, Fitted, History, Model, Plan, Stream, Trace, Watchers
-from evenly.models.layout import Data, Layout, constrain
+from evenly.models.layout import Data, Layout
 from evenly.models.spec import SPECS
 
 UNSEEN = 1e-9

@@ -11,12 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from evenly._support import show
-from evenly.imputation.bins import Bins
 from evenly.imputation.calibration import PLAIN, Calibration
-from evenly.imputation.predictive import Predictive
 from evenly.likelihoods import Likelihood, Support
-from evenly.scaling import FittedColumn, prepare, scaled_smoothness
-from evenly.tables import Column, Floats, Precision
+from evenly.predictive import Bins, Predictive
+from evenly.scaling import FittedColumn, scaled_smoothness
+from evenly.tables import Column, Floats, Precision, prepare
 
 FARTHEST_INPUT = 1e3
 """Standardized inputs are clipped here: of n rows none is beyond sqrt(n), so that only outliers in new rows are."""

@@ -12,16 +12,16 @@ import numpy.typing as npt
 from evenly._support import show
 from evenly.imputation.calibration import PLAIN, Calibration, stack
 from evenly.imputation.columns.base import FARTHEST_TARGET, ModelledColumn, encoder_inputs, standardize
-from evenly.imputation.predictive import (
+from evenly.likelihoods import Likelihood, Support
+from evenly.predictive import (
     BinaryPredictive,
     CategoricalPredictive,
     ClassPredictive,
     Predictive,
     predictive_of,
 )
-from evenly.likelihoods import Likelihood, Support
-from evenly.scaling import FittedColumn, prepare
-from evenly.tables import Floats
+from evenly.scaling import FittedColumn
+from evenly.tables import Floats, prepare
 
 LEAST_CLASS = 0.02
 """Smallest probability of a class from the Gaussian expert, relative to its frequency: a normal has no bounds."""
