@@ -153,8 +153,8 @@ FAULTS = [
     Fault(  # ordered categories lose their order
         "ordinal-unordered",
         "tables/kind_inference.py",
-        'return ("ordinal", "") if cells.ordered else ("binary" if n == 2 else "categorical", "")',
-        'return "binary" if n == 2 else "categorical", ""',
+        'return Decision("ordinal" if cells.ordered else "binary" if n == 2 else "categorical")',
+        'return Decision("binary" if n == 2 else "categorical")',
         ("tables/test_schema.py",),
     ),
     Fault(  # blocks of classes that no column uses take part in the gradient of the first

@@ -199,7 +199,8 @@ def test_an_inspection_is_plain_data():
     assert json.loads(json.dumps(plain)) == plain
     assert plain["n_columns"] == 14
     assert set(plain["columns"][0]) == {
-        *("name", "kind", "likelihood", "n_missing", "missing_share", "n_distinct", "range", "note", "warnings")
+        *("name", "kind", "likelihood", "n_missing", "missing_share", "n_distinct", "range", "note", "warnings"),
+        *("confidence", "alternative", "groups"),
     }
 
 

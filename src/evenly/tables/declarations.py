@@ -15,7 +15,7 @@ from evenly._support import TableError
 from evenly.likelihoods import Likelihood, get_likelihood
 from evenly.tables.columns import TableColumn
 from evenly.tables.frames import open_table
-from evenly.tables.kind_inference import NO_DATA, decide_kind, find_classes
+from evenly.tables.kind_inference import NO_DATA, Decision, decide_kind, find_classes
 from evenly.tables.profile import ColumnProfile, Value, profile_column, read_number
 from evenly.tables.schema import CLASS_KINDS, KINDS, Column, Schema, declared_name, fits, implied_kind, outside
 from evenly.tables.spellings import merge_classes as merge_spellings
@@ -169,9 +169,16 @@ def infer_column(
         raise TableError(f"the kind {kind!r}", f"expected one of {', '.join(KINDS)}", column=cells.name)
     if kind == "ignore":
         return Column(name=cells.name, kind="ignore", note="declared")
-    kind, note = _choose_kind(cells, profile, kind, likelihood)
-    markers = list(profile.markers)
-    column = Column(name=cells.name, kind=kind, missing=markers, note=note)  # type: ignore[arg-type]  # one of KINDS
+    chosen = _choose_kind(cells, profile, kind, likelihood)
+    column = Column(
+        name=cells.name,
+        kind=chosen.kind,
+        missing=list(profile.markers),
+        note=chosen.reason,
+        confidence=chosen.confidence,
+        alternative=chosen.alternative,
+        groups=chosen.groups,
+    )
     if column.kind == "ignore":
         return column
     _refuse_cells(column, profile)
@@ -198,23 +205,24 @@ def infer_column(
 
 def _choose_kind(
     cells: TableColumn, profile: ColumnProfile, kind: str | None, likelihood: str | Likelihood | None
-) -> tuple[str, str]:
+) -> Decision:
     """Return the kind of a column, declared or inferred, and the reason for it; refuse a likelihood of another kind."""
-    note = "declared"
-    if kind is None:
-        kind, note = decide_kind(cells, profile)
+    if kind is not None:
+        decision = Decision(kind, "declared")  # type: ignore[arg-type]  # one of KINDS
+    else:
+        decision = decide_kind(cells, profile)
         if likelihood is not None:
-            kind = kind if fits(likelihood, kind) else implied_kind(likelihood)
-            note = f"declared {declared_name(likelihood)}"
-    if likelihood is not None and not fits(likelihood, kind):
+            implied = decision.kind if fits(likelihood, decision.kind) else implied_kind(likelihood)
+            decision = Decision(implied, f"declared {declared_name(likelihood)}")  # type: ignore[arg-type]
+    if likelihood is not None and not fits(likelihood, decision.kind):
         name = declared_name(likelihood)
         raise TableError(
-            f"the kind {kind!r} and the likelihood {name!r}",
+            f"the kind {decision.kind!r} and the likelihood {name!r}",
             f"{name} goes with {implied_kind(likelihood)!r}",
             "declare one of the two only",
             column=cells.name,
         )
-    return kind, note
+    return decision
 
 
 def _refuse_cells(column: Column, profile: ColumnProfile) -> None:

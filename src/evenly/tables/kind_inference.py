@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy as np
 from evenly._support import DATE, TableError, refuse_surrogates
 from evenly.tables.columns import TableColumn
 from evenly.tables.profile import ColumnProfile, TextSummary, Value
+from evenly.tables.schema import Confidence, Kind
 
 MOST_CLASSES = 100
 """A text column with more classes is passed through: under a trick every class is a feature."""
@@ -29,26 +31,52 @@ _YEARS = (1500.0, 2200.0)
 """Consecutive whole numbers in this range are years, not identifiers."""
 
 
-def decide_kind(cells: TableColumn, profile: ColumnProfile) -> tuple[str, str]:
-    """Return the kind of a column and the reason for it."""
+@dataclass(frozen=True)
+class Decision:
+    """What a column is taken for, why, and how sure that is.
+
+    Attributes
+    ----------
+    kind : str
+        The kind.
+    reason : str
+        Why, in words; empty if nothing needs to be said.
+    confidence : {"sure", "likely", "doubtful"}
+        `sure`: the cells, their type or a name that says so leave no choice. `likely`: the usual case. `doubtful`: a
+        person who knows the column may well say `alternative`.
+    alternative : str or None
+        The kind that it may be instead.
+    groups : bool
+        Whether the column names units that have several rows each, such as the persons of a panel.
+    """
+
+    kind: Kind
+    reason: str = ""
+    confidence: Confidence = "sure"
+    alternative: Kind | None = None
+    groups: bool = False
+
+
+def decide_kind(cells: TableColumn, profile: ColumnProfile) -> Decision:
+    """Decide on the kind of a column."""
     if profile.n == 0:
-        return ("real" if profile.numeric else "ignore"), NO_DATA
+        return Decision("real" if profile.numeric else "ignore", NO_DATA)
     if profile.storage == "time":
-        return "ignore", "dates or times"
+        return Decision("ignore", "dates or times")
     if profile.storage == "other":
-        return "ignore", "neither numbers nor texts"
+        return Decision("ignore", "neither numbers nor texts")
     if profile.storage == "boolean":
-        return "binary", ""
+        return Decision("binary")
     if cells.categories is not None:
         n = len(cells.categories)
         # A category is meant as classes, unless most classes have too few cells to learn from.
         if n > MOST_CLASSES and n > min(0.1 * profile.n, 10 * MOST_CLASSES):
-            return "ignore", f"{n} classes in {profile.n} cells; declare it `categorical` to use it"
-        return ("ordinal", "") if cells.ordered else ("binary" if n == 2 else "categorical", "")
-    return _decide_numbers(cells, profile) if profile.numeric else _decide_texts(profile)
+            return Decision("ignore", f"{n} classes in {profile.n} cells; declare it `categorical` to use it")
+        return Decision("ordinal" if cells.ordered else "binary" if n == 2 else "categorical")
+    return Decision(*(_decide_numbers(cells, profile) if profile.numeric else _decide_texts(profile)))
 
 
-def _decide_texts(profile: ColumnProfile) -> tuple[str, str]:
+def _decide_texts(profile: ColumnProfile) -> tuple[Kind, str]:
     n_distinct, all_dates, wordy = profile.text_summary or _summarize([str(value) for value in profile.distinct or ()])
     if all_dates:
         return "ignore", "dates or times"
@@ -72,7 +100,7 @@ def is_wordy(mean_length: float, with_spaces: float) -> bool:
     return mean_length > 40 or with_spaces > 0.5
 
 
-def _decide_numbers(cells: TableColumn, profile: ColumnProfile) -> tuple[str, str]:
+def _decide_numbers(cells: TableColumn, profile: ColumnProfile) -> tuple[Kind, str]:
     low, high = profile.minimum, profile.maximum
     if not profile.whole:
         return ("real", "") if low < 0.0 else ("positive", "")

@@ -17,6 +17,8 @@ from evenly.tables.profile import Value
 Kind = Literal["real", "positive", "count", "binary", "categorical", "ordinal", "ignore"]
 KINDS: tuple[Kind, ...] = ("real", "positive", "count", "binary", "categorical", "ordinal", "ignore")
 CLASS_KINDS = ("binary", "categorical", "ordinal")
+Confidence = Literal["sure", "likely", "doubtful"]
+"""How sure an inferred kind is."""
 MOST_BYTES, MOST_VALUES = 1 << 26, 10_000
 """The largest file of a schema, and the largest number of classes or markers of a column in it."""
 SEE = "see docs/schema.md"
@@ -48,6 +50,12 @@ class Column(BaseModel):
         Other spellings of a class, each with that class: `{"YES": "Yes"}`. Cells keep theirs.
     note : str
         The reason, in words.
+    confidence : {"sure", "likely", "doubtful"}
+        How sure the kind is; what was declared is sure.
+    alternative : str or None
+        The kind that the column may be instead, if that is not sure.
+    groups : bool
+        Whether the column names units that have several rows each, such as the persons of a panel.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -63,6 +71,9 @@ class Column(BaseModel):
     missing: list[Value] = []
     same: dict[str, Value] = {}
     note: str = ""
+    confidence: Confidence = "sure"
+    alternative: Kind | None = None
+    groups: bool = False
 
     @field_validator("classes")
     @classmethod
