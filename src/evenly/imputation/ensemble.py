@@ -17,6 +17,7 @@ from evenly.imputation.calibration import PLAIN, Calibration
 from evenly.imputation.columns import ColumnSpec, ModelledColumn, spec_from_plain
 from evenly.imputation.encoding import EncodedColumn, EncodedTable, lay_out
 from evenly.imputation.gaussian import Gaussian
+from evenly.imputation.learned_rows import LearnedRows
 from evenly.imputation.neighbours import NeighbourIndex, index_rows
 from evenly.imputation.predictors import Pass, plan_passes
 from evenly.models import MODELS, Expected, Layout, Model, check_arrays, flatten, unflatten
@@ -59,6 +60,9 @@ class Ensemble:
     neighbours: NeighbourIndex | None = None
     """The rows to search for near-duplicates, if any column uses them."""
     curves: LearningCurves = field(default_factory=lambda: LearningCurves(np.zeros(0), {}, {}))
+    learned: LearnedRows | None = None
+    """The variables of the rows of fit, under models that learn some; without them, they are inferred as of new rows.
+    """
     predictors: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """The predictors of the columns that have some of their own."""
     interrupted: bool = False
@@ -111,6 +115,8 @@ class Ensemble:
             tensors |= {f"gaussian_{name}": array for name, array in self.gaussian._asdict().items()}
         if self.neighbours is not None:
             tensors["neighbours"] = self.neighbours.values
+        if self.learned is not None:
+            tensors |= self.learned.to_tensors()
         content = {
             "model": {"name": self.model.spec.name, **asdict(self.model)},  # type: ignore[call-overload]  # a dataclass
             "n_networks": len(self.networks),
@@ -157,6 +163,7 @@ class Ensemble:
             LearningCurves(
                 tensors["elbo"], dict(zip(names, tensors["log_likelihood"], strict=True)), dict(saved.baseline)
             ),
+            LearnedRows.from_tensors(tensors, model.expected_row_variables, len(by_network)),
             saved.predictors,
         )
 

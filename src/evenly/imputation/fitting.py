@@ -6,7 +6,7 @@ All choices are made on observed cells of the table, never on cells to impute.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import partial
@@ -31,6 +31,7 @@ from evenly.imputation.cost import COMPILED, calibration_seconds, fit_stages, tr
 from evenly.imputation.encoding import EncodedTable
 from evenly.imputation.ensemble import Ensemble, LearningCurves, chunk_size, chunks
 from evenly.imputation.gaussian import fit_validated
+from evenly.imputation.learned_rows import LearnedRows
 from evenly.imputation.neighbours import Neighbours, index_rows
 from evenly.imputation.predictors import Pass
 from evenly.imputation.settings import FitSettings
@@ -83,6 +84,8 @@ def fit_ensemble(source: Source, scaler: LipschitzScaler, settings: FitSettings)
         traces.append(trained[0].trace)
     COMPILED.add(settings.spec.name)
     ensemble = replace(ensemble, networks=[one.shared for one in trained], curves=units.curves(trained[0].history))
+    if model.expected_row_variables:
+        ensemble = replace(ensemble, learned=LearnedRows.of(table.values, [one.rows for one in trained]))
     if len(trained) < n_networks or any(one.history.interrupted for one in trained):
         ensemble = replace(ensemble, interrupted=True)
     try:
@@ -188,12 +191,13 @@ class _Job(NamedTuple):
 
 
 class _Network(NamedTuple):
-    """A trained network: its validation cells, shared parameters, history and gradient trace."""
+    """A trained network: its validation cells, shared parameters, history, gradient trace and rows' variables."""
 
     held: Flags | None
     shared: Any
     history: History
     trace: Trace
+    rows: Mapping[str, npt.NDArray[Any]]
 
 
 Streaming = Callable[[int, Flags | None], AbstractContextManager[Stream]]

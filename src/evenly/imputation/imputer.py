@@ -211,8 +211,9 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
     def transform(self, X: Any, *, delta: Mapping[Any, Any] | None = None) -> Any:
         """Return the table with its missing cells filled; observed cells, types and ignored columns are untouched.
 
-        New rows are treated like those of fit. Columns are found by name, in any order, and returned in the order of
-        fit; columns that were not in fit are dropped, with a warning.
+        New rows are treated like those of fit; `mixture` and `factorization` infer the variables that they learned of
+        those. Columns are found by name, in any order, and returned in the order of fit; columns that were not in fit
+        are dropped, with a warning.
 
         Any row goes through, with one warning for each column that needs it. Observed cells stay as they are, but the
         model sees numbers outside a likelihood's support as the nearest inside (in a binned count it takes any), and a

@@ -137,8 +137,9 @@ class Predictor:
             pairs = zip(predicted, chunk.cells, strict=True)
             experts = [None if expert is None else expert.take(own) for expert, own in pairs]
         found: list[list[Predictive]] = [[] for _ in one.targets]
-        for shared, (seed, alike) in product(chunk.networks, chunk.draws):
-            naturals = model.predict_natural(table.layout, shared, data, seed, alike=alike)
+        for (i, shared), (seed, alike) in product(enumerate(chunk.networks), chunk.draws):
+            known = {} if ensemble.learned is None else {"rows": ensemble.learned.find(table.values, i)}
+            naturals = model.predict_natural(table.layout, shared, data, seed, alike=alike, **known)
             for j, own in zip(one.targets, found, strict=True):
                 spec, _, calibration = table.columns[j]
                 cells = [

@@ -49,6 +49,11 @@ class Factorization(Trained):
             "row_rho": Expected((self.latent_size,)),
         }
 
+    @property
+    def expected_row_variables(self) -> Mapping[str, Expected]:
+        """Return the mean factors of each row."""
+        return {"mean": Expected(("rows", self.latent_size))}
+
     def init(self, rng: np.random.Generator, layout: Layout, data: Data) -> Start:
         dtype, n_rows = data.targets.dtype, len(data.mask)
         factors = 0.1 * rng.standard_normal((layout.n_parameters, self.latent_size)).T
