@@ -35,9 +35,9 @@ from evenly import inspect_table, read_table
 from evenly.tables import TableColumn, open_table
 
 LABELS = Path(__file__).parent / "kinds_labels.csv"
-SIDES = {kind: "number" for kind in ("real", "positive", "count")}
-SIDES |= {kind: "classes" for kind in ("binary", "categorical", "ordinal")}
-SIDES |= {kind: "no variable" for kind in ("ignore", "date")}
+SIDES = dict.fromkeys(("real", "positive", "count"), "number")
+SIDES |= dict.fromkeys(("binary", "categorical", "ordinal"), "classes")
+SIDES |= dict.fromkeys(("ignore", "date"), "no variable")
 
 
 @dataclass(frozen=True)
