@@ -82,10 +82,10 @@ FAULTS = [
     ),
     Fault(  # quantiles of x + shift instead of x
         "interval-shift",
-        "imputation/predictive/numbers.py",
+        "predictive/numbers.py",
         "self.family.quantile(self._natural, level) - self.column.shift)",
         "self.family.quantile(self._natural, level))",
-        ("imputation/test_predictive.py",),
+        ("predictive/test_predictive.py",),
     ),
     Fault(
         "unscale-shift",

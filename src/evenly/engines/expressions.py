@@ -16,8 +16,8 @@ import narwhals as nw
 from evenly._support import SPACED_NUMBER, TableError
 from evenly.engines.base import Engine, EngineTable
 from evenly.engines.profiling import present
-from evenly.scaling import NOISE_MEAN, OFFSET, Feature, FittedScale, NewRows, check_key, finite, noise_steps, prepare
-from evenly.tables import MISSING_MARKERS, Column, LazyColumn, NewCells, Step, class_codes, read_number, select
+from evenly.scaling import NOISE_MEAN, OFFSET, Feature, FittedScale, NewRows, check_key, finite, noise_steps
+from evenly.tables import MISSING_MARKERS, Column, LazyColumn, NewCells, Step, class_codes, prepare, read_number, select
 
 
 class Fitted(Protocol):

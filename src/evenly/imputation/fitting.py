@@ -6,7 +6,7 @@ All choices are made on observed cells of the table, never on cells to impute.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import partial
@@ -30,12 +30,14 @@ from evenly.imputation.columns import ColumnSpec, UnmodelledColumn, describe
 from evenly.imputation.cost import COMPILED, calibration_seconds, fit_stages, training_seconds
 from evenly.imputation.encoding import EncodedTable
 from evenly.imputation.ensemble import Ensemble, LearningCurves, chunk_size, chunks
+from evenly.imputation.experts import Experts, join
 from evenly.imputation.gaussian import fit_validated
+from evenly.imputation.learned_rows import LearnedRows
 from evenly.imputation.neighbours import Neighbours, index_rows
-from evenly.imputation.predictive import Predictive
 from evenly.imputation.predictors import Pass
 from evenly.imputation.settings import FitSettings
 from evenly.imputation.streaming import BatchStream, Source
+from evenly.imputation.trees import grow_trees
 from evenly.likelihoods import UNIT_NORMAL
 from evenly.metrics import count_held, hold_out
 from evenly.models import Data, History, Info, Layout, Model, Plan, Stream, Trace, Watchers
@@ -83,6 +85,8 @@ def fit_ensemble(source: Source, scaler: LipschitzScaler, settings: FitSettings)
         traces.append(trained[0].trace)
     COMPILED.add(settings.spec.name)
     ensemble = replace(ensemble, networks=[one.shared for one in trained], curves=units.curves(trained[0].history))
+    if model.expected_row_variables:
+        ensemble = replace(ensemble, learned=LearnedRows.of(table.values, [one.rows for one in trained]))
     if len(trained) < n_networks or any(one.history.interrupted for one in trained):
         ensemble = replace(ensemble, interrupted=True)
     try:
@@ -188,12 +192,13 @@ class _Job(NamedTuple):
 
 
 class _Network(NamedTuple):
-    """A trained network: its validation cells, shared parameters, history and gradient trace."""
+    """A trained network: its validation cells, shared parameters, history, gradient trace and rows' variables."""
 
     held: Flags | None
     shared: Any
     history: History
     trace: Trace
+    rows: Mapping[str, npt.NDArray[Any]]
 
 
 Streaming = Callable[[int, Flags | None], AbstractContextManager[Stream]]
@@ -295,13 +300,21 @@ def _calibrate(
         return ensemble
     predicted = [_predict_held(ensemble, data, own, one.shared) for own, one in zip(held, trained, strict=False)]
     advance(0.2)
-    gaussian, by_expert = fit_validated(table, held, rng, ensemble.passes)
-    advance(0.5)
-    cells = [_validation_cells(table, j, predicted, [one[j] for one in by_expert]) for j in range(len(table.columns))]
-    weights = choose_stacking_weights(cells)
-    chosen = [calibrate(one, Calibration(stacking_weight=w)) for one, w in zip(cells, weights, strict=True)]
+    gaussian, by_gaussian = fit_validated(table, held, rng, ensemble.passes)
+    advance(0.4)
+    grown = grow_trees(table, gaussian, ensemble.passes, held, rng)
+    advance(0.6)
+    asked = [
+        [Experts(by_set[j], one.predicted[i] if one else None) for i, by_set in enumerate(by_gaussian)]
+        for j, one in enumerate(grown)
+    ]
+    cells = [_validation_cells(table, j, predicted, own) for j, own in enumerate(asked)]
+    start: dict[int, Calibration] = {}
+    for one in ensemble.passes:  # columns that have other predictors know nothing of these columns' experts
+        start |= zip(one.targets, choose_stacking_weights([cells[j] for j in one.targets]), strict=True)
+    chosen = [calibrate(one, start[j]) for j, one in enumerate(cells)]
     advance(0.7)
-    first = [_validation_cells(table, j, predicted[:1], [by_expert[0][j]]) for j in range(len(table.columns))]
+    first = [_validation_cells(table, j, predicted[:1], own[:1]) for j, own in enumerate(asked)]
     rows = [predicted[0][own][0].rows for own in table.features]
     chosen = _weigh_neighbours(table.calibrated(chosen), held[0], first, rows, rng, ensemble.passes)
     index = None
@@ -310,7 +323,12 @@ def _calibrate(
     return replace(
         ensemble,
         calibrations=dict(zip(table.layout.names, chosen, strict=True)),
-        gaussian=gaussian if any(one.stacking_weight for one in chosen) else None,
+        gaussian=gaussian if any(one.stacking_weight or one.tree_weight for one in chosen) else None,
+        trees={
+            name: own.trees
+            for name, own, one in zip(table.layout.names, grown, chosen, strict=True)
+            if own is not None and one.tree_weight
+        },
         neighbours=index,
     )
 
@@ -337,14 +355,12 @@ def _together(some: Sequence[_Predicted]) -> _Predicted:
 
 
 def _validation_cells(
-    table: EncodedTable, j: int, predicted: Sequence[list[_Predicted]], by_expert: Sequence[Predictive | None]
+    table: EncodedTable, j: int, predicted: Sequence[list[_Predicted]], experts: Sequence[Experts]
 ) -> ValidationCells:
-    """Collect the validation cells of a column over all networks."""
+    """Collect the validation cells of a column over all networks, and what they and the experts predict."""
     features = [_together(one) for one in zip(*(network[table.features[j]] for network in predicted), strict=True)]
-    experts = [one for one in by_expert if one is not None]
-    expert = experts[0].append(experts[1:]) if experts else None
     spec, values, _ = table.columns[j]
-    return ValidationCells(spec, values[features[0].rows], [one.naturals for one in features], expert)
+    return ValidationCells(spec, values[features[0].rows], [one.naturals for one in features], join(experts))
 
 
 def _weigh_neighbours(
@@ -372,7 +388,7 @@ def _weigh_neighbours(
         some = one._replace(
             truth=one.truth[compared],
             naturals=[natural[compared] for natural in one.naturals],
-            expert=None if one.expert is None else one.expert.take(compared),
+            experts=one.experts.take(compared),
         )
         near = near_of[j].take(held[rows, j])
         calibrations[j] = choose_neighbour_weight(some, calibrations[j], near, j)

@@ -30,7 +30,6 @@ from evenly.imputation.deltas import read_deltas
 from evenly.imputation.ensemble import Ensemble
 from evenly.imputation.filling import OpenedTable, fill, open_for, warn_of_cells
 from evenly.imputation.fitting import fit_ensemble
-from evenly.imputation.predictive import Predictive
 from evenly.imputation.predictor import Predictor
 from evenly.imputation.saving import imputer_from_saved, imputer_to_saved
 from evenly.imputation.settings import check, resolve
@@ -39,6 +38,7 @@ from evenly.imputation.training import MOVED, Training, hide_moved, with_moved
 from evenly.imputation.transforming_files import transform_parts
 from evenly.io import open_parquet, write_parts
 from evenly.likelihoods import Likelihood
+from evenly.predictive import Predictive
 from evenly.scaling import LipschitzScaler
 from evenly.tables import Bounds, Floats, Markers, Schema
 
@@ -211,8 +211,9 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
     def transform(self, X: Any, *, delta: Mapping[Any, Any] | None = None) -> Any:
         """Return the table with its missing cells filled; observed cells, types and ignored columns are untouched.
 
-        New rows are treated like those of fit. Columns are found by name, in any order, and returned in the order of
-        fit; columns that were not in fit are dropped, with a warning.
+        New rows are treated like those of fit; `mixture` and `factorization` infer the variables that they learned of
+        those. Columns are found by name, in any order, and returned in the order of fit; columns that were not in fit
+        are dropped, with a warning.
 
         Any row goes through, with one warning for each column that needs it. Observed cells stay as they are, but the
         model sees numbers outside a likelihood's support as the nearest inside (in a binned count it takes any), and a

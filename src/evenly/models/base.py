@@ -48,11 +48,21 @@ class Stream(NamedTuple):
 
 
 class Fitted(NamedTuple):
-    """A fitted model: its shared parameters, training history and gradient trace."""
+    """A fitted model: its shared parameters, training history, gradient trace, and the variables of its rows."""
 
     shared: dict[str, Any]
     history: History
     trace: Trace
+    rows: Mapping[str, npt.NDArray[Any]] = {}
+    """The learned variables of each row of fit, by name, along the first axis; none without `row_variables`."""
+
+
+class RowVariables(NamedTuple):
+    """Learned variables of rows to predict, and which rows have them: those that fit has seen."""
+
+    variables: Mapping[str, npt.NDArray[Any]]
+    """By name, along the first axis; anything for rows that are not known."""
+    known: npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -120,6 +130,11 @@ class Model(ABC):
         """Return the arrays of the shared parameters by their names in `flatten`; by default, None: any arrays."""
         return None
 
+    @property
+    def expected_row_variables(self) -> Mapping[str, Expected]:
+        """The learned variables of each row, as a saved file must have them; none by default."""
+        return {}
+
     @abstractmethod
     def fit(
         self,
@@ -147,6 +162,7 @@ class Model(ABC):
         draw: Sequence[int] | None = None,
         *,
         alike: bool = False,
+        rows: RowVariables | None = None,
     ) -> list[npt.NDArray[Any]]:
         """Return the natural parameters of every feature, for rows of fit or new ones.
 
@@ -156,6 +172,9 @@ class Model(ABC):
             Seeds of a draw from the posterior; by default, its mean is used.
         alike : bool
             Whether every row uses the same random numbers, so that its result does not depend on other rows.
+        rows : RowVariables, optional
+            The learned variables of rows of fit; those of other rows are inferred. Given to models with
+            `row_variables` only.
         """
 
 

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 import optax
 
-from evenly.models.base import NOBODY, Fitted, Info, Model, Plan, Stream, Watchers
+from evenly.models.base import NOBODY, Fitted, Info, Model, Plan, RowVariables, Stream, Watchers
 from evenly.models.cache import keep_compiled
 from evenly.models.layout import Data, Layout
 from evenly.models.wiring import Wiring, wire
@@ -102,10 +102,16 @@ class Trained(Model):
         draw: Sequence[int] | None = None,
         *,
         alike: bool = False,
+        rows: RowVariables | None = None,
     ) -> list[npt.NDArray[Any]]:
         """Return the natural parameters of every feature, for rows of fit or new ones."""
         key, wiring = np.random.SeedSequence(draw or 0).generate_state(2), wire(layout)
-        local = _infer_once(self, wiring, shared, data)
+        if rows is not None and rows.known.all():
+            local: Any = dict(rows.variables)
+        else:
+            local = _infer_once(self, wiring, shared, data)
+        if rows is not None and rows.known.any() and not rows.known.all():
+            local = {name: np.where(rows.known[:, None], rows.variables[name], one) for name, one in local.items()}
         found = _predict(self, wiring, shared, (local, data), key, draw is not None, alike)
         return layout.by_feature(np.asarray(found))
 

@@ -17,11 +17,11 @@ import numpy as np
 import numpy.typing as npt
 import optax
 
-from evenly.likelihoods import ExponentialFamily, Likelihood
+from evenly.likelihoods import ExponentialFamily, Likelihood, constrain
 from evenly.models.base import Expected
 from evenly.models.bbvi import Start, Terms, Trained
 from evenly.models.layers import draw_parameters, normal_kl, padded
-from evenly.models.layout import Data, Layout, constrain
+from evenly.models.layout import Data, Layout
 from evenly.models.spec import SPECS
 from evenly.models.wiring import Wiring, wire
 
@@ -48,6 +48,11 @@ class Factorization(Trained):
             "others": Expected((layout.n_raw,)),
             "row_rho": Expected((self.latent_size,)),
         }
+
+    @property
+    def expected_row_variables(self) -> Mapping[str, Expected]:
+        """Return the mean factors of each row."""
+        return {"mean": Expected(("rows", self.latent_size))}
 
     def init(self, rng: np.random.Generator, layout: Layout, data: Data) -> Start:
         dtype, n_rows = data.targets.dtype, len(data.mask)

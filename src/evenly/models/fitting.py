@@ -42,7 +42,7 @@ def fit_model(
     watchers: Watchers = NOBODY,
     stream: Stream | None = None,
 ) -> Fitted:
-    """Train a model from scratch; return its shared parameters, history and gradient trace.
+    """Train a model from scratch; return its parameters, history and gradient trace.
 
     With a validation score, shared parameters are scored at `N_VALIDATIONS` points and the best ones are returned.
     After `PATIENCE` points without improvement, training stops early: it goes back to the best point and decays the
@@ -83,8 +83,10 @@ def fit_model(
                 model, layout, rows, state, epochs=n_epochs, batch_size=plan.batch_size, on_epoch=on_visit
             )
         histories.append(history)
-    found = _parameters(best if watchers.validate else state)
-    return Fitted(found, _join(histories, visits.per_epoch), _join_traces(visits.stops, traced))
+    state = best if watchers.validate else state
+    learned = {name: np.asarray(one)[: len(data.mask)] for name, one in state.local.items()}
+    history = _join(histories, visits.per_epoch)
+    return Fitted(_parameters(state), history, _join_traces(visits.stops, traced), learned)
 
 
 def _plan_visits(plan: Plan, batches: Batches, stream: Stream | None, *, validated: bool) -> _Visits:

@@ -18,7 +18,6 @@ from evenly.scaling.methods import Method
 from evenly.scaling.outcomes import Outcome
 from evenly.scaling.recover import recover_column
 from evenly.scaling.smoothness import Bound
-from evenly.scaling.statistics import prepare
 from evenly.scaling.tricks import (
     NOISE_MEAN,
     OFFSET,
@@ -36,6 +35,7 @@ from evenly.tables import (
     check_values,
     decode,
     encode,
+    prepare,
     quote,
     restore_column,
 )

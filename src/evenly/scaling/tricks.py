@@ -328,14 +328,13 @@ def undo_moments(natural: Array) -> tuple[Array, Array]:
 def undo_classes(naturals: Sequence[Array], trick: Trick, frequencies: Array) -> Array:
     """Return the probabilities of the classes from the natural parameters of their features.
 
-    The mean of each class is cut at 0 and divided by their sum; where all are 0, the classes' frequencies are used.
+    Each class's mean is cut to [0, 1] and divided by their sum; where all are 0, the classes' frequencies are used.
     """
     xp = namespace(*naturals)
     if trick == "bern":
         means = xp.stack([BERNOULLI.mean(one) for one in naturals])
     else:
-        means = xp.stack([undo_mean(one) for one in naturals])
-    means = xp.where(means > 0.0, means, xp.zeros_like(means))
+        means = xp.stack([undo_binary(one) for one in naturals])
     total = means.sum(-1)[..., None]
     return xp.where(
         total > 0.0, means / xp.where(total > 0.0, total, 0.0 * total + 1.0), xp.asarray(frequencies, means)

@@ -12,6 +12,7 @@ from evenly.tables.cells import (
     encode,
     encode_counts,
     encode_growing,
+    prepare,
 )
 from evenly.tables.checking import Content, check, check_fields, check_parameters
 from evenly.tables.codes import class_codes
@@ -113,6 +114,7 @@ __all__ = [
     "number_table",
     "open_table",
     "pick",
+    "prepare",
     "profile_column",
     "quote",
     "read_number",

@@ -278,7 +278,8 @@ def _pandas_column(column: Any, index: Any) -> Any:
 
     if isinstance(column, (np.ndarray, pd.api.extensions.ExtensionArray)) and column.dtype == object:
         return pd.Series(np.asarray(column), index=index, dtype=object)
-    return column
+    # Before pandas 3, whoever writes to the new table would write to the one that the column came from.
+    return column.copy() if isinstance(column, pd.Series) and int(pd.__version__.partition(".")[0]) < 3 else column
 
 
 def _polars_series(column: Any) -> Any:

@@ -11,17 +11,19 @@ import numpy as np
 import numpy.typing as npt
 
 from evenly._support import show
-from evenly.imputation.bins import Bins
 from evenly.imputation.calibration import PLAIN, Calibration
-from evenly.imputation.predictive import Predictive
+from evenly.imputation.experts import NO_EXPERTS, Experts
 from evenly.likelihoods import Likelihood, Support
-from evenly.scaling import FittedColumn, prepare, scaled_smoothness
-from evenly.tables import Column, Floats, Precision
+from evenly.predictive import Bins, Predictive
+from evenly.scaling import FittedColumn, scaled_smoothness
+from evenly.tables import Column, Floats, Precision, prepare
 
 FARTHEST_INPUT = 1e3
 """Standardized inputs are clipped here: of n rows none is beyond sqrt(n), so that only outliers in new rows are."""
 FARTHEST_TARGET = 20.0
 """Standard deviations at which the normal of a binned column is clipped, so that no single cell dominates the loss."""
+MARGINAL_SHARE = 0.02
+"""How much of the column's own shares is added to counted ones: a few cells do not make others impossible."""
 DIGITS = 15
 """The decimal digits that a double holds."""
 LARGEST = 1e300
@@ -141,14 +143,14 @@ class ModelledColumn(ColumnSpec):
 
     @abstractmethod
     def predict(
-        self, naturals: Sequence[Floats], calibration: Calibration = PLAIN, expert: Predictive | None = None
+        self, naturals: Sequence[Floats], calibration: Calibration = PLAIN, experts: Experts = NO_EXPERTS
     ) -> Predictive:
         """Return calibrated predictive distributions, given the natural parameters of each feature.
 
         Parameters
         ----------
-        expert : Predictive, optional
-            The predictions of the Gaussian expert for the same cells; NaN where it has none.
+        experts : Experts, optional
+            The experts' predictions of the same cells; NaN where they have none.
         """
 
     @property
@@ -163,6 +165,22 @@ class ModelledColumn(ColumnSpec):
     @abstractmethod
     def from_gaussian(self, means: Floats, stds: Floats) -> Predictive | None:
         """Return predictive distributions, given the Gaussian expert's predictions of these features, if it has any."""
+
+    @property
+    def n_outcomes(self) -> int:
+        """The number of classes or bins; 0 of a number that has none."""
+        return len(self.column.classes or ()) if self.column.has_classes else 0
+
+    def outcomes(self, values: Floats) -> Floats:
+        """Return the class or the bin of each value."""
+        return values
+
+    @abstractmethod
+    def from_outcomes(self, means: Floats, shares: Floats) -> Predictive:
+        """Return predictive distributions, given standardized means (of numbers) and shares of classes or bins.
+
+        Shares are counts, which may be 0 by chance: a small part of the column's own is added.
+        """
 
     @property
     @abstractmethod

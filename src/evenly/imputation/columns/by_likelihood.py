@@ -11,17 +11,24 @@ import numpy.typing as npt
 
 from evenly._support import show
 from evenly.imputation.calibration import PLAIN, Calibration, stack
-from evenly.imputation.columns.base import FARTHEST_TARGET, ModelledColumn, encoder_inputs, standardize
-from evenly.imputation.predictive import (
+from evenly.imputation.columns.base import (
+    FARTHEST_TARGET,
+    MARGINAL_SHARE,
+    ModelledColumn,
+    encoder_inputs,
+    standardize,
+)
+from evenly.imputation.experts import NO_EXPERTS, Experts
+from evenly.likelihoods import Likelihood, Support
+from evenly.predictive import (
     BinaryPredictive,
     CategoricalPredictive,
     ClassPredictive,
     Predictive,
     predictive_of,
 )
-from evenly.likelihoods import Likelihood, Support
-from evenly.scaling import FittedColumn, prepare
-from evenly.tables import Floats
+from evenly.scaling import FittedColumn
+from evenly.tables import Floats, prepare
 
 LEAST_CLASS = 0.02
 """Smallest probability of a class from the Gaussian expert, relative to its frequency: a normal has no bounds."""
@@ -64,15 +71,16 @@ class LikelihoodColumn(ModelledColumn):
         return feature_targets(self.fitted, values, seed, keys)
 
     def predict(
-        self, naturals: Sequence[Floats], calibration: Calibration = PLAIN, expert: Predictive | None = None
+        self, naturals: Sequence[Floats], calibration: Calibration = PLAIN, experts: Experts = NO_EXPERTS
     ) -> Predictive:
         assert self.fitted.family is not None
         found = predictive_of(self.column, self.fitted.family, self.fitted.recover(naturals))
         if not isinstance(found, ClassPredictive):
             return found
         shares = found.probabilities
-        if calibration.stacking_weight and isinstance(expert, ClassPredictive):
-            shares = stack(expert.probabilities, shares, calibration.stacking_weight)
+        stacked = [(one, weight) for one, weight in experts.weighted(calibration) if isinstance(one, ClassPredictive)]
+        if stacked:
+            shares = stack(shares, [(one.probabilities, weight) for one, weight in stacked])
         shares = calibration.apply(shares, self.fitted.frequencies)
         return self._of_classes(shares, binary=isinstance(found, BinaryPredictive))
 
@@ -99,6 +107,10 @@ class LikelihoodColumn(ModelledColumn):
             return BinaryPredictive(self.column, np.clip(likely[:, 0], least[1], 1.0 - least[0]))
         likely = np.maximum(likely, np.maximum(least, 1e-6))
         return CategoricalPredictive(self.column, likely / likely.sum(1, keepdims=True))
+
+    def from_outcomes(self, means: Floats, shares: Floats) -> Predictive:
+        mixed = (1.0 - MARGINAL_SHARE) * shares + MARGINAL_SHARE * np.asarray(self.fitted.frequencies)
+        return self._of_classes(mixed, binary=self.column.kind == "binary")
 
     @property
     def support(self) -> Support:

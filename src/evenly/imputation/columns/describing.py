@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 
 from evenly._support import show
-from evenly.imputation.bins import make_bins
 from evenly.imputation.columns.base import ColumnSpec, UnmodelledColumn, encoder_inputs
 from evenly.imputation.columns.binned import BinnedColumn
 from evenly.imputation.columns.by_likelihood import LikelihoodColumn, feature_targets
-from evenly.scaling import FittedColumn, Outcome, get_method, prepare
-from evenly.tables import Floats, check_fields, find_precision
+from evenly.predictive import make_bins
+from evenly.scaling import FittedColumn, Outcome, get_method
+from evenly.tables import Floats, check_fields, find_precision, prepare
 
 FAR = 1e4
 """Distance from 0, in standard deviations, beyond which too few of single precision's seven digits remain: three."""

@@ -8,8 +8,7 @@ import numpy as np
 
 from evenly._support import TableError
 from evenly.likelihoods import Array, Likelihood, to_numpy
-from evenly.scaling import prepare
-from evenly.tables import Column, Floats, column_likelihood
+from evenly.tables import Column, Floats, column_likelihood, prepare
 
 
 def log_likelihood(
