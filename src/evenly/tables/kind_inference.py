@@ -4,57 +4,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from evenly._support import DATE, TableError, refuse_surrogates
 from evenly.tables.columns import TableColumn
+from evenly.tables.decisions import Decision as Decision
+from evenly.tables.number_kinds import MOST_CLASSES, decide_numbers
 from evenly.tables.profile import ColumnProfile, TextSummary, Value
-from evenly.tables.schema import Confidence, Kind
-
-MOST_CLASSES = 100
-"""A text column with more classes is passed through: under a trick every class is a feature."""
-FEW_VALUES = 20
-"""Whole numbers with at most this many distinct values may be codes of classes."""
-MOST_OVERDISPERSION = 100.0
-"""Variance over mean up to which whole numbers are counts: 1 under a Poisson, tens in real data."""
+from evenly.tables.schema import Kind
 
 NO_DATA = "no data"
 """The note of a column without an observed cell."""
 
 
 _DATE = re.compile(DATE)
-_IDENTIFIER_NAME = re.compile(r"(^|[_\s-])(?i:id|uuid|guid|key|index|nr|number)$|[a-z]I[dD]$")
-_YEARS = (1500.0, 2200.0)
-"""Consecutive whole numbers in this range are years, not identifiers."""
-
-
-@dataclass(frozen=True)
-class Decision:
-    """What a column is taken for, why, and how sure that is.
-
-    Attributes
-    ----------
-    kind : str
-        The kind.
-    reason : str
-        Why, in words; empty if nothing needs to be said.
-    confidence : {"sure", "likely", "doubtful"}
-        `sure`: the cells, their type or a name that says so leave no choice. `likely`: the usual case. `doubtful`: a
-        person who knows the column may well say `alternative`.
-    alternative : str or None
-        The kind that it may be instead.
-    groups : bool
-        Whether the column names units that have several rows each, such as the persons of a panel.
-    """
-
-    kind: Kind
-    reason: str = ""
-    confidence: Confidence = "sure"
-    alternative: Kind | None = None
-    groups: bool = False
 
 
 def decide_kind(cells: TableColumn, profile: ColumnProfile) -> Decision:
@@ -73,7 +38,7 @@ def decide_kind(cells: TableColumn, profile: ColumnProfile) -> Decision:
         if n > MOST_CLASSES and n > min(0.1 * profile.n, 10 * MOST_CLASSES):
             return Decision("ignore", f"{n} classes in {profile.n} cells; declare it `categorical` to use it")
         return Decision("ordinal" if cells.ordered else "binary" if n == 2 else "categorical")
-    return Decision(*(_decide_numbers(cells, profile) if profile.numeric else _decide_texts(profile)))
+    return decide_numbers(cells, profile) if profile.numeric else Decision(*_decide_texts(profile))
 
 
 def _decide_texts(profile: ColumnProfile) -> tuple[Kind, str]:
@@ -98,53 +63,6 @@ def _summarize(texts: list[str]) -> TextSummary:
 def is_wordy(mean_length: float, with_spaces: float) -> bool:
     """Whether texts are prose rather than names or codes, by their mean length and the share that contains spaces."""
     return mean_length > 40 or with_spaces > 0.5
-
-
-def _decide_numbers(cells: TableColumn, profile: ColumnProfile) -> tuple[Kind, str]:
-    low, high = profile.minimum, profile.maximum
-    if not profile.whole:
-        return ("real", "") if low < 0.0 else ("positive", "")
-    values = profile.distinct
-    if values is not None and len(values) == 2 and (values == (0, 1) or profile.n >= 5):
-        return "binary", ""
-    if may_be_identifier(cells.name, profile) and profile.all_differ:
-        return "ignore", "identifier: whole numbers that all differ"
-    few = values is not None and 2 < len(values) <= FEW_VALUES and profile.n >= 5 * len(values)
-    peaks = few and _several_peaks(profile)
-    # Levels from 0 or 1 to 10 are ratings: they often pile up at both ends, but they are ordered, and have a mean.
-    rating = peaks and low in (0, 1) and high == 10 and len(values or ()) >= 9
-    if peaks and not rating:
-        return "categorical", f"whole numbers {low:g} to {high:g} with several peaks: codes"
-    if low < 0.0:
-        return (
-            ("ordinal", f"whole numbers {low:g} to {high:g}: levels")
-            if few
-            else ("real", "whole numbers, some negative")
-        )
-    if profile.variance > MOST_OVERDISPERSION * profile.mean:
-        return "positive", "whole numbers, spread too wide for a count"
-    return "count", f"whole numbers {low:g} to {high:g}" + (": a rating" if rating else "")
-
-
-def may_be_identifier(name: str, profile: ColumnProfile) -> bool:
-    """Whether whole numbers are an identifier if they all differ: they are consecutive, or named like one."""
-    if profile.n < 20 or profile.maximum - profile.minimum < profile.n - 1:
-        return False
-    years = _YEARS[0] <= profile.minimum and profile.maximum <= _YEARS[1]
-    consecutive = profile.maximum - profile.minimum == profile.n - 1 and not years
-    return consecutive or _IDENTIFIER_NAME.search(name) is not None
-
-
-def _several_peaks(profile: ColumnProfile) -> bool:
-    """Whether the counts of the values rise again after falling, by more than a tenth of the cells."""
-    assert profile.distinct is not None
-    assert profile.counts is not None
-    counts = np.zeros(profile.distinct[-1] - profile.distinct[0] + 1)
-    counts[np.array(profile.distinct) - profile.distinct[0]] = profile.counts
-    top = int(counts.argmax())
-    rising, falling = counts[: top + 1], counts[top:][::-1]
-    valleys = sum(float((np.maximum.accumulate(side) - side).sum()) for side in (rising, falling))
-    return valleys > 0.1 * profile.n
 
 
 def find_classes(cells: TableColumn, profile: ColumnProfile) -> list[Value]:
