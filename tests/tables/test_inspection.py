@@ -256,3 +256,13 @@ def test_a_long_table_is_inspected_fast():
     kinds = [column.kind for column in inspect_table(table).columns]
     assert time.process_time() - start < 3.0
     assert kinds == ["real", "count", "real", "ignore"]
+
+
+@pytest.mark.parametrize("as_table", [lambda frame: frame, lambda frame: frame.to_arrow()])
+def test_dates_beyond_pythons_calendar_are_compared_like_any_others(as_table, capfd):
+    days = pl.Series([0, 2**30, 4_000_000, None] * 10, dtype=pl.Int32).cast(pl.Date)
+    times = pl.Series([0, 2**60, 2**60, None] * 10).cast(pl.Datetime("ms"))
+    clock = pl.Series([0, 1, 2, None] * 10).cast(pl.Time)
+    table = as_table(pl.DataFrame({"day": days, "time": times, "clock": clock}))
+    assert inspect_table(table).n_duplicates == 36
+    assert capfd.readouterr().err == ""

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evenly._support import NUMBER, TableError
-from evenly.tables.native_types import arrow_name
+from evenly.tables.native_types import arrow_name, pandas_name
 
 if TYPE_CHECKING:
     from evenly.tables.order_evidence import Companions
@@ -120,7 +120,7 @@ class TableColumn:
             return str(self.native.dtype)
         native, known = nw.to_native(self.native), str(self.native.dtype)
         if _is_pandas_like(self.native):
-            return str(native.dtype)
+            return pandas_name(native.dtype)
         if self.native.implementation.is_pyarrow():
             return arrow_name(native.type, known)
         return "object" if known == "Object" else str(native.dtype) if self.native.dtype.is_decimal() else known
