@@ -31,6 +31,7 @@ from evenly.scaling.statistics import (
     read_measures,
     take_moments,
 )
+from evenly.scaling.targets import settle
 from evenly.scaling.transforming import NewRows, warn_of_changes
 from evenly.scaling.tricks import (
     NOISE_A,
@@ -83,6 +84,7 @@ __all__ = [
     "prepared_cells",
     "read_measures",
     "scaled_smoothness",
+    "settle",
     "smoothness_at",
     "smoothness_by_parameter",
     "take_moments",

@@ -139,6 +139,15 @@ class FittedColumn(MeasuredColumn):
             ]
             return [part if np.isfinite(part.sum()) else np.clip(part, -LARGEST, LARGEST) for part in scaled]
 
+    def targets(
+        self, values: Floats, seed: int | None, keys: npt.NDArray[np.int64] | None = None, start: int = 0
+    ) -> list[Floats]:
+        """Return the scaled features as a model takes them: of a log-normal, which it models as a normal, the log."""
+        family = self.features[0].likelihood
+        if family.modelled_as is not family:
+            return [self.fits[0].scale * np.log(prepare(self.column, values))]
+        return self.scale(values, seed, keys, start)
+
     def unscale(self, scaled: Sequence[Floats]) -> Floats:
         """Return values or codes from the scaled features."""
         column, first = self.column, self.features[0]
