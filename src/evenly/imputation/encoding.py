@@ -17,11 +17,9 @@ import numpy.typing as npt
 from evenly.imputation.calibration import PLAIN, Calibration
 from evenly.imputation.columns import ModelledColumn
 from evenly.models import Data, Layout
-from evenly.scaling import balancing_weights
+from evenly.scaling import balancing_weights, settle
 from evenly.tables import Floats
 
-LARGEST_TARGET = 1e30
-"""Targets are clipped here, to fit into single precision; only numbers such as 1e300 are affected."""
 MOST_WEIGHT = 4.0
 """Balancing weights are clipped to this factor around the median, so that rare classes cannot dominate the loss."""
 
@@ -101,17 +99,13 @@ class EncodedTable:
         """
         layout = self.layout
         data = layout.empty(self.n_rows, dtype, with_inputs=with_inputs)
-        smallest, at, into = float(np.finfo(dtype).tiny), 0, 0
+        at, into = 0, 0
         for j, (spec, values, _) in enumerate(self.columns):
-            missing = np.isnan(values)
-            data.mask[:, j] = ~missing
+            data.mask[:, j] = ~np.isnan(values)
             with np.errstate(over="ignore"):  # outliers in new rows are clipped below
                 targets = spec.targets(values, seed, keys)
             for family, target, stand_in in zip(spec.likelihoods, targets, spec.stand_ins, strict=True):
-                # A positive value that single precision would round down to 0 has no density there.
-                lowest = smallest if family.scalable and family.support.lower == 0.0 else -LARGEST_TARGET
-                shown = np.clip(np.where(missing, stand_in, target), lowest, LARGEST_TARGET)
-                data.targets[:, layout.places[at][0]] = shown
+                data.targets[:, layout.places[at][0]] = settle(family, target, stand_in, dtype)
                 at += 1
             if with_inputs:
                 width = len(spec.centers)

@@ -27,8 +27,7 @@ from evenly.predictive import (
     Predictive,
     predictive_of,
 )
-from evenly.scaling import FittedColumn
-from evenly.tables import Floats, prepare
+from evenly.tables import Floats
 
 LEAST_CLASS = 0.02
 """Smallest probability of a class from the Gaussian expert, relative to its frequency: a normal has no bounds."""
@@ -68,7 +67,7 @@ class LikelihoodColumn(ModelledColumn):
         return [fit.natural for fit in self.fitted.fits]
 
     def targets(self, values: Floats, seed: int | None, keys: npt.NDArray[np.int64] | None = None) -> list[Floats]:
-        return feature_targets(self.fitted, values, seed, keys)
+        return self.fitted.targets(values, seed, keys)
 
     def predict(
         self, naturals: Sequence[Floats], calibration: Calibration = PLAIN, experts: Experts = NO_EXPERTS
@@ -116,13 +115,3 @@ class LikelihoodColumn(ModelledColumn):
     def support(self) -> Support:
         assert self.fitted.family is not None
         return self.fitted.family.support
-
-
-def feature_targets(
-    fitted: FittedColumn, values: Floats, seed: int | None, keys: npt.NDArray[np.int64] | None = None
-) -> list[Floats]:
-    """Return the scaled features of a column; for a log-normal, modelled as a normal, the scaled logarithm."""
-    family = fitted.features[0].likelihood
-    if family.modelled_as is not family:
-        return [fitted.fits[0].scale * np.log(prepare(fitted.column, values))]
-    return fitted.scale(values, seed, keys)

@@ -9,7 +9,7 @@ import numpy as np
 from evenly._support import show
 from evenly.imputation.columns.base import ColumnSpec, UnmodelledColumn, encoder_inputs
 from evenly.imputation.columns.binned import BinnedColumn
-from evenly.imputation.columns.by_likelihood import LikelihoodColumn, feature_targets
+from evenly.imputation.columns.by_likelihood import LikelihoodColumn
 from evenly.predictive import make_bins
 from evenly.scaling import FittedColumn, Outcome, get_method
 from evenly.tables import Floats, check_fields, find_precision, prepare
@@ -55,7 +55,7 @@ def describe(
     far = (np.abs(means) > FAR * stds).any() and not fitted.column.has_classes
     if far or any(fit.outcome is Outcome.OUT_OF_RANGE for fit in fitted.fits):
         return UnmodelledColumn(fitted, float(np.quantile(seen, 0.5, method="lower")), too_far=True)
-    fill = tuple(float(one[0]) for one in feature_targets(fitted, seen[:1], None))
+    fill = tuple(float(one[0]) for one in fitted.targets(seen[:1], None))
     return LikelihoodColumn(fitted, **common, jacobian=_log_jacobian(fitted, seen), fill=fill)
 
 
