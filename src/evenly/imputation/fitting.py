@@ -61,7 +61,7 @@ def fit_ensemble(source: Source, scaler: LipschitzScaler, settings: FitSettings)
     places, values = source.sample(columns, np.random.default_rng(settings.seed))
     specs = _describe(columns, values, settings)
     n_modelled = sum(one.modelled for one in specs)
-    model = settings.spec.load().of_size(source.n_rows, n_modelled, settings.training.model_sizes)
+    model = settings.spec.load().of_size(source.n_rows, n_modelled, settings.model_sizes)
     ensemble = Ensemble(model, specs, source.n_rows, predictors=predictors)
     if not n_modelled:
         return ensemble
@@ -118,6 +118,7 @@ def _describe(
             own,
             binned=settings.is_binned(one.label, one.column.name),
             method=settings.method,
+            raw_inputs=settings.as_published,
         )
         for one, own in zip(columns, values, strict=True)
     )
