@@ -75,6 +75,7 @@ class FitSettings:
             min(size, n_rows) if streamed else size,
             table.balancing_weights() if balanced else 1.0,
             trace_points(self.callbacks),
+            self.training.optimizer,
         )
 
     def is_binned(self, label: Any, name: str) -> bool:
