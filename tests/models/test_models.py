@@ -23,9 +23,10 @@ from evenly.likelihoods.continuous import EXPONENTIAL, GAMMA, LOG_NORMAL, NORMAL
 from evenly.likelihoods.discrete import BERNOULLI, POISSON, Categorical
 from evenly.likelihoods.registry import LIKELIHOODS
 from evenly.models import MODELS, PAPERS, Plan
-from evenly.models.bbvi import column_gradients, gradient_changes, objective, start, step
+from evenly.models.bbvi import objective, start, step
 from evenly.models.factorization import Factorization, _best_second
 from evenly.models.fitting import fit_model
+from evenly.models.gradients import column_gradients, gradient_changes
 from evenly.models.layers import normal_kl
 from evenly.models.layout import Data, Layout, pad_rows
 from evenly.models.loop import Batches, train

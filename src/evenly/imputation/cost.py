@@ -55,7 +55,7 @@ def fit_seconds(imputer: Any, n_rows: int, n_columns: int, *, again: bool = Fals
     ([..., ...], 0)
     """
     spec, training = SPECS[imputer.model_name], imputer.training or Training()
-    trained = training_seconds(spec, training, n_rows, n_columns, paper=imputer.preset == "paper", streamed=False)
+    trained = training_seconds(spec, training, n_rows, n_columns, paper=imputer.preset is not None, streamed=False)
     if again and spec.trains and spec.name not in COMPILED:
         trained[0] -= COMPILING
     return sum(trained) + calibration_seconds(spec, n_rows, n_columns) + READ_CELL * n_rows * n_columns

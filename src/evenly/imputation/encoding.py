@@ -108,8 +108,8 @@ class EncodedTable:
                 data.targets[:, layout.places[at][0]] = settle(family, target, stand_in, dtype)
                 at += 1
             if with_inputs:
-                width = len(spec.centers)
-                data.inputs[:, into : into + width] = spec.inputs(values)
+                width = spec.n_inputs
+                data.inputs[:, into : into + width] = spec.inputs(values, seed, keys)
                 into += width
         return data
 
@@ -125,7 +125,7 @@ class EncodedTable:
 def lay_out(columns: Sequence[ModelledColumn]) -> Layout:
     """Return the layout of columns: likelihoods, the columns of features and inputs, which inputs are numbers."""
     pairs = [(one, j) for j, spec in enumerate(columns) for one in spec.likelihoods]
-    inputs = [(j, spec.column.has_classes) for j, spec in enumerate(columns) for _ in spec.centers]
+    inputs = [(j, spec.column.has_classes) for j, spec in enumerate(columns) for _ in range(spec.n_inputs)]
     return Layout(
         tuple(family for family, _ in pairs),
         tuple(j for _, j in pairs),

@@ -26,6 +26,7 @@ from evenly.imputation.calibration_choice import (
     choose_stacking_weights,
 )
 from evenly.imputation.callbacks import Callback, Epoch, TrainingStart, watching
+from evenly.imputation.column_likelihoods import ScoreColumns, score_columns
 from evenly.imputation.columns import ColumnSpec, UnmodelledColumn, describe
 from evenly.imputation.cost import COMPILED, calibration_seconds, fit_stages, training_seconds
 from evenly.imputation.encoding import EncodedTable
@@ -62,14 +63,17 @@ def fit_ensemble(source: Source, scaler: LipschitzScaler, settings: FitSettings)
     places, values = source.sample(columns, np.random.default_rng(settings.seed))
     specs = _describe(columns, values, settings)
     n_modelled = sum(one.modelled for one in specs)
-    model = settings.spec.load().of_size(source.n_rows, n_modelled, settings.training.model_sizes)
+    model = settings.spec.load().of_size(source.n_rows, n_modelled, settings.model_sizes)
     ensemble = Ensemble(model, specs, source.n_rows, predictors=predictors)
     if not n_modelled:
         return ensemble
     table = ensemble.encode(values)
     data = table.data(seed=scaler.seed_, with_inputs=model.spec.reads_inputs, keys=places)
     plan = settings.plan(source.n_rows, table, streamed=source.files is not None)
-    job = _Job(model, table.layout, data, plan, settings.seed)
+    score = None
+    if any(one.trace_likelihoods for one in settings.callbacks) and source.files is None:
+        score = score_columns(model, table, data, settings.seed)
+    job = _Job(model, table.layout, data, plan, settings.seed, score)
     stream = None
     if source.files is not None and places is not None:
         stream = BatchStream(source.files, ensemble, places, plan.batch_size, settings.seed, scaler.seed_)
@@ -119,6 +123,7 @@ def _describe(
             own,
             binned=settings.is_binned(one.label, one.column.name),
             method=settings.method,
+            raw_inputs=settings.as_published,
         )
         for one, own in zip(columns, values, strict=True)
     )
@@ -189,6 +194,7 @@ class _Job(NamedTuple):
     data: Data
     plan: Plan
     seed: int
+    score_columns: ScoreColumns | None = None
 
 
 class _Network(NamedTuple):
@@ -232,14 +238,15 @@ def _train(
     job: _Job, i: int, on_epoch: Callable[[float, Info], bool] | None = None, stream: Streaming | None = None
 ) -> _Network:
     """Train the i-th network; if it supports early stopping, hold out its own validation cells."""
-    model, layout, data, plan, seed = job
+    model, layout, data, plan, seed, score = job
     validate, shown, held = None, data, None
     if model.hides_cells:
         held = hold_out(data.mask[:, : layout.n_columns], np.random.default_rng((seed, i)))
         shown = data._replace(mask=without(data.mask, held))
         validate = validation_score(model, layout, shown, held)
     with nullcontext() if stream is None else stream(i, held) as parts:
-        return _Network(held, *model.fit(layout, shown, seed + i, plan, Watchers(validate, on_epoch), parts))
+        watchers = Watchers(validate, on_epoch, score if i == 0 else None)
+        return _Network(held, *model.fit(layout, shown, seed + i, plan, watchers, parts))
 
 
 def without(mask: Flags, held: Flags) -> Flags:

@@ -51,13 +51,14 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
     model : {"auto", "masked", "vae", "mixture", "factorization", "marginal"}
         The model of the table. `masked` ("auto") is trained to predict cells that are hidden from it; `marginal`, a
         baseline, imputes each column's mean, quantiles or most frequent class and needs neither JAX nor training; the
-        others are the paper's. With `preset="paper"`, "auto" is `vae`.
+        others are the paper's. With a preset, "auto" is `vae`.
     method : str
         How columns are scaled, as in `LipschitzScaler`; "auto" is `lip-gamma` for `vae` and `factorization` and
-        with `preset="paper"`, else `lip-none`.
-    preset : {"paper"}, optional
+        with a preset, else `lip-none`.
+    preset : {"paper", "paper-plus"}, optional
         The paper's settings: its bound, zeros clipped to 1e-30, the mode as estimate, its epochs by the number of rows.
-        Imputed values are then clipped to the support only, not to the observed range.
+        Imputed values are then clipped to the support only, not to the observed range. "paper" has the paper's VAE to
+        the letter, "paper-plus" encodes its inputs as well as without a preset.
     kinds, likelihoods, bounds, schema, missing
         As in `LipschitzScaler`; imputed numbers stay within the bounds. `masked` models numbers by a normal and by
         bins, whatever their kind, unless `likelihoods` has one for them.
@@ -120,7 +121,7 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
         model: str = "auto",
         method: str = "auto",
         *,
-        preset: Literal["paper"] | None = None,
+        preset: Literal["paper", "paper-plus"] | None = None,
         kinds: Mapping[Any, str] | None = None,
         likelihoods: Mapping[Any, str | Likelihood] | None = None,
         bounds: Mapping[Any, Bounds] | None = None,
@@ -192,7 +193,7 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
     @property
     def model_name(self) -> str:
         """The name of the model, with "auto" resolved."""
-        return ("vae" if self.preset == "paper" else "masked") if self.model == "auto" else self.model
+        return ("vae" if self.preset else "masked") if self.model == "auto" else self.model
 
     def _become(self, scaler: LipschitzScaler, ensemble: Ensemble) -> Imputer:
         self.__dict__.pop("feature_names_in_", None)  # the new table may have no column names
@@ -339,14 +340,14 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
 
     def _choose(self, found: Predictive) -> Floats:
         """Return the values to impute."""
-        return found.estimate("mode" if self.preset == "paper" else self.estimate)
+        return found.estimate("mode" if self.preset else self.estimate)
 
     def _predictor(self, delta: Mapping[Any, Any] | None = None) -> Predictor:
         check_is_fitted(self, "scaler_")
         n_draws = int((self.training or Training()).n_draws)
         deltas = read_deltas(delta, {one.fitted.label: one.column for one in self.ensemble_.modelled})
         rounds = self.precision == "column"
-        return Predictor(self.ensemble_, self.seed_, n_draws, self.preset == "paper", rounds, deltas)
+        return Predictor(self.ensemble_, self.seed_, n_draws, self.preset is not None, rounds, deltas)
 
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[Any]:
         """Return the names of the columns, as in fit."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -29,6 +29,8 @@ class History(NamedTuple):
     elbo: npt.NDArray[Any]
     log_likelihood: npt.NDArray[Any]
     interrupted: bool = False
+    not_finite: int = 0
+    """How often the loss or a parameter was not finite, so that training went back and halved its learning rate."""
 
 
 class Trace(NamedTuple):
@@ -37,6 +39,10 @@ class Trace(NamedTuple):
     epochs: npt.NDArray[Any]
     gradients: npt.NDArray[Any]
     changes: npt.NDArray[Any]
+    log_likelihood: npt.NDArray[Any] = np.zeros((0, 0))
+    """What `Watchers.score_columns` returned at these epochs."""
+    not_finite: int = 0
+    """That of the history."""
 
 
 class Stream(NamedTuple):
@@ -74,8 +80,11 @@ class Plan:
     batch_size: int = 1024
     weights: Any = 1.0
     """The weight of each column's log-likelihood in the objective."""
-    trace_points: int | None = None
-    """Trace gradients before the first epoch and at this many evenly spaced points after it; None: never."""
+    trace_points: int | Literal["log"] | None = None
+    """Trace gradients before the first epoch and at this many evenly spaced points after it; "log": after 1, 2, 4, 8
+    and so on epochs and after the last; None: never."""
+    optimizer: Literal["adam", "sgd"] = "adam"
+    """Adam, or gradient descent with momentum."""
 
 
 class Watchers(NamedTuple):
@@ -85,6 +94,8 @@ class Watchers(NamedTuple):
     """Scores shared parameters, higher is better; training stops early when the score no longer improves."""
     on_epoch: Callable[[float, Info], bool | None] | None = None
     """Called with the epoch and its info; training stops if it returns True."""
+    score_columns: Callable[[Any, Mapping[str, npt.NDArray[Any]]], npt.NDArray[Any]] | None = None
+    """Given the shared parameters and the rows' variables, returns a number for each column: for the trace."""
 
 
 NOBODY = Watchers()

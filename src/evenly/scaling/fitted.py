@@ -141,17 +141,21 @@ class FittedColumn(MeasuredColumn):
         what = "with classes not seen in fit"
         return found, Change(self.column.name, int(found.unread.sum()), what, found.unseen)
 
+    def split(
+        self, values: Floats, seed: int | None, keys: npt.NDArray[np.int64] | None = None, start: int = 0
+    ) -> list[Floats]:
+        """Return the features before they are scaled, as `scale` takes them."""
+        prepared = prepare(self.column, values)
+        return [feature_values(one, prepared, seed, keys, start) for one in self.features]
+
     def scale(
         self, values: Floats, seed: int | None, keys: npt.NDArray[np.int64] | None = None, start: int = 0
     ) -> list[Floats]:
         """Return the scaled features from values or codes; without a seed, with the mean of the noise."""
-        prepared = prepare(self.column, values)
-        pairs = zip(self.features, self.fits, strict=True)
+        unscaled = self.split(values, seed, keys, start)
+        pairs = zip(self.features, self.fits, unscaled, strict=True)
         with np.errstate(over="ignore", invalid="ignore"):
-            scaled = [
-                one.likelihood.scale_data(feature_values(one, prepared, seed, keys, start), fit.scale)
-                for one, fit in pairs
-            ]
+            scaled = [one.likelihood.scale_data(part, fit.scale) for one, fit, part in pairs]
             return [part if np.isfinite(part.sum()) else np.clip(part, -LARGEST, LARGEST) for part in scaled]
 
     def targets(

@@ -20,6 +20,8 @@ from evenly.tables import Column, Floats, Precision, prepare
 
 FARTHEST_INPUT = 1e3
 """Standardized inputs are clipped here: of n rows none is beyond sqrt(n), so that only outliers in new rows are."""
+FARTHEST_RAW = 1e15
+"""Raw inputs are clipped here: a batch's sum of their squares is finite in single precision."""
 FARTHEST_TARGET = 20.0
 """Standard deviations at which the normal of a binned column is clipped, so that no single cell dominates the loss."""
 MARGINAL_SHARE = 0.02
@@ -199,8 +201,16 @@ class ModelledColumn(ColumnSpec):
         with np.errstate(all="ignore"):
             return float(sum(scaled_smoothness(one, np.asarray(natural), 1.0) for one, natural in pairs))
 
-    def inputs(self, values: Floats) -> Floats:
-        """Return the inputs of an encoder, standardized and the same under every method; 0 where missing."""
+    @property
+    def n_inputs(self) -> int:
+        """The number of inputs of an encoder."""
+        return len(self.centers)
+
+    def inputs(self, values: Floats, seed: int | None, keys: npt.NDArray[np.int64] | None = None) -> Floats:
+        """Return the inputs of an encoder, standardized and the same under every method; 0 where missing.
+
+        Seed and keys are those of the features, in case inputs are made of these.
+        """
         standard = standardize(encoder_inputs(self.column, values), self.centers, self.spreads)
         return np.where(np.isnan(values)[:, None], 0.0, np.clip(standard, -FARTHEST_INPUT, FARTHEST_INPUT))
 

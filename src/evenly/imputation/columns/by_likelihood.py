@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ import numpy.typing as npt
 from evenly._support import show
 from evenly.imputation.calibration import PLAIN, Calibration, stack
 from evenly.imputation.columns.base import (
+    FARTHEST_RAW,
     FARTHEST_TARGET,
     MARGINAL_SHARE,
     ModelledColumn,
@@ -40,6 +41,8 @@ class LikelihoodColumn(ModelledColumn):
     kind = "by_likelihood"
     jacobian: float = 0.0
     fill: Sequence[float] = ()
+    raw_inputs: bool = field(default=False, metadata={"later": True})
+    """Whether an encoder sees the unscaled features themselves, as published; else all methods have the same inputs."""
 
     def check(self) -> None:
         super().check()
@@ -53,6 +56,16 @@ class LikelihoodColumn(ModelledColumn):
     @property
     def likelihoods(self) -> list[Likelihood]:
         return [one.likelihood.modelled_as for one in self.fitted.features]
+
+    @property
+    def n_inputs(self) -> int:
+        return len(self.fitted.features) if self.raw_inputs else len(self.centers)
+
+    def inputs(self, values: Floats, seed: int | None, keys: npt.NDArray[np.int64] | None = None) -> Floats:
+        if not self.raw_inputs:
+            return super().inputs(values, seed, keys)
+        features = np.column_stack(self.fitted.split(values, seed, keys))
+        return np.where(np.isnan(values)[:, None], 0.0, np.clip(features, -FARTHEST_RAW, FARTHEST_RAW))
 
     @property
     def stand_ins(self) -> Sequence[float]:

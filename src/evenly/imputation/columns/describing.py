@@ -19,7 +19,12 @@ FAR = 1e4
 
 
 def describe(
-    fitted: FittedColumn, values: Floats | None, *, binned: bool = False, method: str = "lip-none"
+    fitted: FittedColumn,
+    values: Floats | None,
+    *,
+    binned: bool = False,
+    method: str = "lip-none",
+    raw_inputs: bool = False,
 ) -> ColumnSpec:
     """Decide how a column is modelled, given the fitted column and its values or codes.
 
@@ -29,6 +34,8 @@ def describe(
         Whether a number is modelled twice, by a normal and by its bin.
     method : str
         The scaling method of that normal.
+    raw_inputs : bool
+        Whether an encoder sees the unscaled features, as published.
     """
     if values is None or not fitted.statistics.n:
         return UnmodelledColumn(fitted)
@@ -56,7 +63,7 @@ def describe(
     if far or any(fit.outcome is Outcome.OUT_OF_RANGE for fit in fitted.fits):
         return UnmodelledColumn(fitted, float(np.quantile(seen, 0.5, method="lower")), too_far=True)
     fill = tuple(float(one[0]) for one in fitted.targets(seen[:1], None))
-    return LikelihoodColumn(fitted, **common, jacobian=_log_jacobian(fitted, seen), fill=fill)
+    return LikelihoodColumn(fitted, **common, jacobian=_log_jacobian(fitted, seen), fill=fill, raw_inputs=raw_inputs)
 
 
 def _log_jacobian(fitted: FittedColumn, seen: Floats) -> float:
