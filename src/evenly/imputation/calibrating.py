@@ -24,7 +24,7 @@ from evenly.imputation.experts import Experts, join
 from evenly.imputation.gaussian import fit_validated
 from evenly.imputation.neighbours import Neighbours, index_rows
 from evenly.imputation.predictors import Pass
-from evenly.imputation.trees import grow_trees
+from evenly.imputation.trees import Work, grow_trees
 from evenly.models import Data
 from evenly.tables import Floats
 
@@ -50,7 +50,7 @@ class _Predicted(NamedTuple):
 
 
 def calibrate_ensemble(
-    ensemble: Ensemble, table: EncodedTable, data: Data, held: Sequence[Flags], rng: np.random.Generator
+    ensemble: Ensemble, table: EncodedTable, data: Data, held: Sequence[Flags], work: Work
 ) -> Ensemble:
     """Calibrate the networks' predictions, and fit the experts that complement them.
 
@@ -62,9 +62,10 @@ def calibrate_ensemble(
     pairs = zip(held, ensemble.networks, strict=True)
     predicted = [_predict_held(ensemble, data, own, shared) for own, shared in pairs]
     advance(0.2)
+    rng = work.rng
     gaussian, by_gaussian = fit_validated(table, held, rng, ensemble.passes)
     advance(0.4)
-    grown = grow_trees(table, gaussian, ensemble.passes, held, rng)
+    grown = grow_trees(table, gaussian, ensemble.passes, held, work)
     advance(0.6)
     asked = [
         [Experts(by_set[j], one.predicted[i] if one else None) for i, by_set in enumerate(by_gaussian)]

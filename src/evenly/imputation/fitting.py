@@ -16,7 +16,7 @@ import joblib
 import numpy as np
 import numpy.typing as npt
 
-from evenly._support import EvenlyWarning, InterruptedWarning, Stages
+from evenly._support import Deadline, EvenlyWarning, InterruptedWarning, Stages
 from evenly.imputation.calibrating import calibrate_ensemble, without
 from evenly.imputation.callbacks import Callback, Epoch, TrainingStart, watching
 from evenly.imputation.columns import ColumnSpec, UnmodelledColumn, describe
@@ -25,6 +25,7 @@ from evenly.imputation.encoding import EncodedTable
 from evenly.imputation.ensemble import Ensemble, LearningCurves, chunk_size, chunks
 from evenly.imputation.settings import FitSettings
 from evenly.imputation.streaming import BatchStream, Source
+from evenly.imputation.trees import Work
 from evenly.likelihoods import UNIT_NORMAL
 from evenly.metrics import count_held, hold_out
 from evenly.models import Data, History, Info, Layout, Model, Plan, Stream, Trace, Watchers
@@ -34,14 +35,19 @@ from evenly.tables import Floats
 Flags = npt.NDArray[np.bool_]
 
 CALIBRATING = "calibrating"
+TRAINING_SHARE = 0.6
+"""How much of a time limit networks get; the rest is for the experts and for calibration."""
+HARDLY = 0.05
+"""If a time limit leaves less than this share of the epochs, a warning says so."""
 
 
 def fit_ensemble(source: Source, scaler: LipschitzScaler, settings: FitSettings) -> Ensemble:
     """Describe the columns, train the networks and calibrate them."""
     columns = scaler.columns_
     predictors = settings.read_predictors(columns)
-    n_networks = settings.training.networks_of(settings.spec, source.n_rows)
-    together = n_networks > 1 and source.files is None and joblib.effective_n_jobs(None) > 1
+    n_networks = settings.n_networks(source.n_rows)
+    hurried = settings.deadline.exists  # clocks of other machines tell other times
+    together = n_networks > 1 and source.files is None and not hurried and joblib.effective_n_jobs(None) > 1
     stages = _plan_stages(source, len(columns), settings, together=together)
     places, values = source.sample(columns, np.random.default_rng(settings.seed))
     specs = _describe(columns, values, settings)
@@ -53,7 +59,8 @@ def fit_ensemble(source: Source, scaler: LipschitzScaler, settings: FitSettings)
     table = ensemble.encode(values)
     data = table.data(seed=scaler.seed_, with_inputs=model.spec.reads_inputs, keys=places)
     plan = settings.plan(source.n_rows, table, streamed=source.files is not None)
-    job = _Job(model, table.layout, data, plan, settings.seed)
+    share = TRAINING_SHARE if model.spec.calibrated else 1.0
+    job = _Job(model, table.layout, data, plan, settings.seed, settings.deadline.share(share))
     stream = None
     if source.files is not None and places is not None:
         stream = BatchStream(source.files, ensemble, places, plan.batch_size, settings.seed, scaler.seed_)
@@ -69,23 +76,38 @@ def fit_ensemble(source: Source, scaler: LipschitzScaler, settings: FitSettings)
         traces.append(trained[0].trace)
     COMPILED.add(settings.spec.name)
     ensemble = replace(ensemble, networks=[one.shared for one in trained], curves=units.curves(trained[0].history))
-    if len(trained) < n_networks or any(one.history.interrupted for one in trained):
+    cut = len(trained) < n_networks and job.deadline.left() > 0.0  # and not by the deadline
+    if cut or any(one.history.interrupted for one in trained):
         ensemble = replace(ensemble, interrupted=True)
+    elif hurried:
+        _warn_if_hardly_trained(trained, plan.epochs, n_networks)
     try:
         with stages.at(CALIBRATING):
             held = [one.held for one in trained if one.held is not None] if model.spec.calibrated else []
-            rng = np.random.default_rng((settings.seed, n_networks))
-            return calibrate_ensemble(ensemble, table, data, held, rng) if held else ensemble
+            work = Work(np.random.default_rng((settings.seed, n_networks)), settings.effort, settings.deadline)
+            return calibrate_ensemble(ensemble, table, data, held, work) if held else ensemble
     except KeyboardInterrupt:
         message = "interrupted: predictions are not calibrated; what was learned so far is used"
         warnings.warn(message, InterruptedWarning, stacklevel=3)
         return replace(ensemble, interrupted=True)
 
 
+def _warn_if_hardly_trained(trained: Sequence[_Network], n_epochs: int, n_networks: int) -> None:
+    done = len(trained[0].history.elbo)
+    if done < HARDLY * n_epochs:
+        warnings.warn(
+            f"time_limit: time was over after {done} of {n_epochs} epochs of {len(trained)} of {n_networks} networks; "
+            "what was learned is used. Predictions get better with more time",
+            EvenlyWarning,
+            stacklevel=4,
+        )
+
+
 def _plan_stages(source: Source, n_columns: int, settings: FitSettings, *, together: bool) -> Stages:
     """Plan the stages of a fit."""
     plan = {"paper": settings.paper, "streamed": source.files is not None}
-    seconds = training_seconds(settings.spec, settings.training, source.n_rows, n_columns, **plan)
+    size = source.n_rows, n_columns
+    seconds = training_seconds(settings.spec, settings.training, size, settings.effort, **plan)
     names = fit_stages(seconds, together=together)
     if len(names) < len(seconds):
         seconds = [sum(seconds)]
@@ -173,6 +195,7 @@ class _Job(NamedTuple):
     data: Data
     plan: Plan
     seed: int
+    deadline: Deadline
 
 
 class _Network(NamedTuple):
@@ -199,30 +222,42 @@ def _train_all(
     for i, name in enumerate(fit_stages([0.0] * n_networks, together=False)):
         try:
             with stages.at(name):
-                trained.append(_train(job, i, on_epoch and partial(on_epoch, i), stream))
+                trained.append(_train(job, i, on_epoch and partial(on_epoch, i), stream, share=1.0 / (n_networks - i)))
         except KeyboardInterrupt:  # outside an epoch: the current network is lost
             if not trained:
                 raise
             message = f"interrupted: {i} of {n_networks} networks were trained; these are used"
             warnings.warn(message, InterruptedWarning, stacklevel=2)
             break
-        if trained[-1].history.interrupted:
+        if trained[-1].history.interrupted or job.deadline.left() <= 0.0:
             break
     return trained
 
 
 def _train(
-    job: _Job, i: int, on_epoch: Callable[[float, Info], bool] | None = None, stream: Streaming | None = None
+    job: _Job,
+    i: int,
+    on_epoch: Callable[[float, Info], bool] | None = None,
+    stream: Streaming | None = None,
+    *,
+    share: float = 1.0,
 ) -> _Network:
-    """Train the i-th network; if it supports early stopping, hold out its own validation cells."""
-    model, layout, data, plan, seed = job
+    """Train the i-th network; if it supports early stopping, hold out its own validation cells.
+
+    Parameters
+    ----------
+    share : float
+        The share of the time to the deadline that it may take.
+    """
+    model, layout, data, plan, seed, deadline = job
     validate, shown, held = None, data, None
     if model.hides_cells:
         held = hold_out(data.mask[:, : layout.n_columns], np.random.default_rng((seed, i)))
         shown = data._replace(mask=without(data.mask, held))
         validate = validation_score(model, layout, shown, held)
     with nullcontext() if stream is None else stream(i, held) as parts:
-        return _Network(held, *model.fit(layout, shown, seed + i, plan, Watchers(validate, on_epoch), parts))
+        watchers = Watchers(validate, on_epoch, deadline, share)
+        return _Network(held, *model.fit(layout, shown, seed + i, plan, watchers, parts))
 
 
 def validation_score(model: Model, layout: Layout, data: Data, held: Flags) -> Callable[[Any], float] | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,8 +10,9 @@ from typing import Any
 
 from sklearn.utils import check_random_state
 
-from evenly._support import EvenlyWarning, ScaleWarning, TableError
+from evenly._support import NEVER, Deadline, EvenlyWarning, ScaleWarning, TableError
 from evenly.imputation.callbacks import Callback, TrainingNotes, trace_points
+from evenly.imputation.effort import EFFORTS, USUAL, Effort
 from evenly.imputation.encoding import EncodedTable
 from evenly.imputation.predictors import read_predictors
 from evenly.imputation.streaming import Source
@@ -36,6 +38,13 @@ class FitSettings:
     seed: int
     callbacks: Sequence[Callback] = ()
     predictors: Any = None
+    effort: Effort = USUAL
+    deadline: Deadline = NEVER
+    """When the fit has to be done."""
+
+    def n_networks(self, n_rows: int) -> int:
+        """Return the number of networks."""
+        return self.training.networks_of(self.spec, n_rows, self.effort)
 
     def read_predictors(self, columns: Sequence[FittedColumn]) -> dict[str, tuple[str, ...]]:
         """Return the predictors of the columns that have some of their own; refuse them for latent-variable models."""
@@ -54,7 +63,7 @@ class FitSettings:
         size = self.training.batch_size_of(self.spec, n_rows)
         return Plan(
             self.training.rate_of(self.spec),
-            self.training.epochs_of(self.spec, n_rows, paper=self.paper, streamed=streamed),
+            self.training.epochs_of(self.spec, n_rows, paper=self.paper, streamed=streamed, effort=self.effort),
             min(size, n_rows) if streamed else size,
             table.balancing_weights() if balanced else 1.0,
             trace_points(self.callbacks),
@@ -114,10 +123,14 @@ class FitSettings:
 def check(imputer: Any) -> None:
     """Raise an error for invalid settings of an imputer."""
     choices = {"model": ("auto", *SPECS), "estimate": ESTIMATES, "precision": PRECISIONS, "preset": (None, "paper")}
+    choices["effort"] = tuple(EFFORTS)
     for name, known in choices.items():
         given = getattr(imputer, name)
         if given not in known:
             raise TableError(f"{name} = {given!r}", f"expected one of {', '.join(map(str, known))}")
+    limit = imputer.time_limit
+    if limit is not None and not (isinstance(limit, numbers.Real) and 0.0 < float(limit) < float("inf")):
+        raise TableError(f"time_limit = {limit!r}", "expected a number of seconds above 0, or None")
     check_strict(imputer)
     (imputer.training or Training()).check()
 
@@ -136,4 +149,6 @@ def resolve(imputer: Any) -> FitSettings:
         int(check_random_state(imputer.random_state).randint(2**31 - 1)),
         [*(imputer.callbacks or ()), *([TrainingNotes()] if imputer.verbose > 1 else [])],
         imputer.predictors,
+        EFFORTS[imputer.effort],
+        Deadline.after(imputer.time_limit),
     )

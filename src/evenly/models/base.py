@@ -10,6 +10,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from evenly._support import NEVER, Deadline
 from evenly.models.layout import Data, Layout
 from evenly.models.spec import ModelSpec, register
 
@@ -75,6 +76,10 @@ class Watchers(NamedTuple):
     """Scores shared parameters, higher is better; training stops early when the score no longer improves."""
     on_epoch: Callable[[float, Info], bool | None] | None = None
     """Called with the epoch and its info; training stops if it returns True."""
+    deadline: Deadline = NEVER
+    """When training has to be done."""
+    share: float = 1.0
+    """The share of the time to the deadline that this training may take, from when its programs are compiled."""
 
 
 NOBODY = Watchers()
