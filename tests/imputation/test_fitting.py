@@ -15,8 +15,9 @@ from imputers import MASKED_VAE, hide, linked_table, make_imputer, numbers_table
 from model_data import LAYOUT, two_columns
 from scipy import stats
 
-from evenly import Callback, EvenlyWarning, TableError, imputation_error
+from evenly import Callback, EvenlyWarning, Imputer, LipschitzScaler, Schema, TableError, imputation_error
 from evenly.imputation.fitting import validation_score
+from evenly.imputation.settings import levels_as_numbers
 from evenly.metrics import hold_out
 from evenly.models import Plan, Watchers, bbvi, fitting, loop
 from evenly.models.layout import Data
@@ -228,3 +229,31 @@ def test_effort_decides_how_long_networks_are_trained(monkeypatch):
     with pytest.raises(KeyError):
         make_imputer("masked", effort="best", epochs=7).fit(numbers_table())
     assert seen[-1] == 7
+
+
+def test_ordered_numbers_that_nobody_declared_are_imputed_as_numbers():
+    """Ratings: the mean of the levels has the least squared error."""
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(
+        {
+            "rating": rng.integers(1, 6, 80).astype(float),
+            "change": rng.integers(-2, 3, 80),
+            "size": rng.choice(["s", "m"], 80),
+            "grade": pd.Categorical.from_codes(rng.integers(0, 3, 80), [1, 2, 3], ordered=True),
+        }
+    )
+    ordered = {"rating": "ordinal", "change": "ordinal", "size": "ordinal", "grade": "ordinal"}
+    columns = LipschitzScaler("lip-none", kinds=ordered).fit(table).columns_
+    nothing = {"kinds": None, "schema": None}
+    assert levels_as_numbers(columns, nothing) == {"rating": "count", "change": "real"}
+    assert levels_as_numbers(columns, nothing | {"kinds": {"rating": "ordinal"}}) == {"change": "real"}
+    known = Schema(columns=[one.column for one in columns])
+    assert levels_as_numbers(columns, nothing | {"schema": known}) == {}
+
+
+def test_a_column_taken_for_ordered_levels_gets_the_mean(monkeypatch):
+    """Unless it was declared to be such levels."""
+    monkeypatch.setattr("evenly.imputation.settings.levels_as_numbers", lambda columns, declared: {"x1": "count"})
+    table = np.column_stack([np.random.default_rng(0).normal(size=40), np.repeat([1.0, 2.0, 5.0, np.nan], 10)])
+    full = Imputer("marginal", precision="full").fit_transform(table)
+    assert full[-1, 1] == pytest.approx(8.0 / 3.0)

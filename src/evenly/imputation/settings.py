@@ -19,7 +19,7 @@ from evenly.imputation.streaming import Source
 from evenly.imputation.training import Training
 from evenly.models import PAPERS_METHOD, SPECS, ModelSpec, Plan
 from evenly.scaling import FittedColumn, LipschitzScaler, check_strict, get_method
-from evenly.tables import DECLARED, pick
+from evenly.tables import DECLARED, Schema, pick
 
 ESTIMATES = ("mean", "median", "mode")
 PRECISIONS = ("column", "full")
@@ -100,6 +100,9 @@ class FitSettings:
             if self.spec.bins_numbers and not self.declared["likelihoods"]:
                 warnings.simplefilter("ignore", ScaleWarning)  # binned numbers do not use these scales
             scaler.fit(table)
+            if self.spec.bins_numbers and (levels := levels_as_numbers(scaler.columns_, self.declared)):
+                warnings.simplefilter("ignore", EvenlyWarning)  # given by the first fit
+                scaler.set_params(kinds={**(self.declared["kinds"] or {}), **levels}).fit(table)
         self._warn_of_gammas(scaler)
         return scaler
 
@@ -118,6 +121,23 @@ class FitSettings:
                 EvenlyWarning,
                 stacklevel=4,
             )
+
+
+def levels_as_numbers(columns: Sequence[FittedColumn], declared: Mapping[str, Any]) -> dict[Any, str]:
+    """Return kinds for columns of numbers that were taken for ordered classes, unless somebody declared them.
+
+    A rating from 1 to 5 is imputed as a number: bins give every level its probability, and the mean has the least
+    squared error, which the most probable level has not. The order is all that the classes had.
+    """
+    by_schema = {one.name for one in declared["schema"].columns} if isinstance(declared["schema"], Schema) else set()
+    found = {}
+    for one in columns:
+        given = pick(declared["kinds"], one.label, one.column.name) is not None or one.column.name in by_schema
+        levels = [level for level in one.column.classes or () if isinstance(level, (int, float))]
+        if one.column.kind == "ordinal" and one.stored.storage in ("integer", "float") and levels and not given:
+            counts = min(levels) >= 0 and all(float(level).is_integer() for level in levels)
+            found[one.label] = "count" if counts else "real"
+    return found
 
 
 def check(imputer: Any) -> None:
