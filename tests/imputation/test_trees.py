@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import fields, replace
 
 import numpy as np
 import pandas as pd
 import pytest
 from imputers import hide, make_imputer
-from sklearn.ensemble import ExtraTreesClassifier, RandomForestRegressor
+from sklearn.tree import DecisionTreeRegressor, ExtraTreeClassifier
 
 from evenly import Imputer, LipschitzScaler, TableError
+from evenly._support import Deadline
 from evenly._support.files import read_tensors, write_tensors
 from evenly.imputation import trees as tree_expert
 from evenly.imputation.columns import describe
+from evenly.imputation.effort import Effort
 from evenly.imputation.encoding import EncodedColumn, EncodedTable, lay_out
 from evenly.imputation.gaussian import fit_gaussian, gaussian_features
 from evenly.imputation.predictors import plan_passes
 from evenly.imputation.trees import (
+    Work,
     fill,
     grow_trees,
     predict_by_trees,
@@ -28,6 +32,7 @@ from evenly.imputation.trees import (
 from evenly.tables.frames import open_table
 
 RNG = np.random.default_rng
+SMALL = Effort(n_trees=20)
 
 
 def ruled_table(n: int = 160) -> pd.DataFrame:
@@ -56,9 +61,7 @@ def grown():
     gaussian = fit_gaussian(gaussian_features(table))
     observed = np.column_stack([~np.isnan(one) for one in table.values])
     held = [observed & (RNG(seed).random(observed.shape) < 0.1) for seed in (1, 2)]
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tree_expert, "N_TREES", 20)
-        found = grow_trees(table, gaussian, plan_passes({}, table.layout.names), held, RNG(3))
+    found = grow_trees(table, gaussian, plan_passes({}, table.layout.names), held, Work(RNG(3), SMALL))
     return table, gaussian, held, found
 
 
@@ -78,35 +81,35 @@ def test_forests_know_sharp_rules(grown):
 
 
 @pytest.mark.parametrize("classes", [False, True])
-def test_arrays_predict_as_the_forests_of_scikit_learn(classes, monkeypatch):
+def test_arrays_predict_as_the_trees_of_scikit_learn(classes, monkeypatch):
     kept = []
+    kind = ExtraTreeClassifier if classes else DecisionTreeRegressor
 
-    def keep(kind):
-        class Kept(kind):
-            def fit(self, features, wanted):
-                kept.append((self, features))
-                return super().fit(features, wanted)
+    class Kept(kind):
+        def fit(self, features, wanted, **settings):
+            kept.append(self)
+            return super().fit(features, wanted, **settings)
 
-        return Kept
-
-    monkeypatch.setattr(tree_expert, "N_TREES", 12)
-    monkeypatch.setattr("sklearn.ensemble.ExtraTreesClassifier", keep(ExtraTreesClassifier))
-    monkeypatch.setattr("sklearn.ensemble.RandomForestRegressor", keep(RandomForestRegressor))
     table = encode(ruled_table())
-    gaussian = fit_gaussian(gaussian_features(table))
-    grown = grow_trees(table, gaussian, plan_passes({}, table.layout.names), [], RNG(3))
-    j = 3 if classes else 2
-    forest, features = kept[j]
-    spec = table.columns[j].spec
-    means, shares = grown[j].trees.predict(features, spec.n_outcomes)
+    gaussian, passes = fit_gaussian(gaussian_features(table)), plan_passes({}, table.layout.names)
+    only = [pair._replace(targets=(3 if classes else 2,)) for pair in passes]
+    monkeypatch.setattr(f"sklearn.tree.{kind.__name__}", Kept)
+    grown = grow_trees(table, gaussian, only, [], Work(RNG(3), SMALL))
+    (j,) = only[0].targets
+    features = RNG(0).normal(size=(50, kept[0].n_features_in_)).astype(np.float32)
+    means, shares = grown[j].trees.predict(features, table.columns[j].spec.n_outcomes)
+    assert len(kept) == SMALL.n_trees
     if classes:
-        np.testing.assert_allclose(shares, forest.predict_proba(features), atol=1e-6)
+        expected = np.zeros_like(shares)
+        for tree in kept:
+            expected[:, tree.classes_.astype(int)] += tree.predict_proba(features) / len(kept)
+        np.testing.assert_allclose(shares, expected, atol=1e-6)
     else:
-        np.testing.assert_allclose(means, forest.predict(features), rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(means, np.mean([one.predict(features) for one in kept], 0), rtol=1e-5, atol=1e-6)
     np.testing.assert_allclose(shares.sum(1), 1.0, atol=1e-6)
 
 
-def test_a_cell_is_predicted_by_trees_that_did_not_see_it(grown, monkeypatch):
+def test_a_cell_is_predicted_by_trees_that_did_not_see_it(grown):
     """Its value may be changed, within the validation set, without a change of its own prediction."""
     table, gaussian, held, found = grown
     spec = table.columns[2].spec
@@ -115,9 +118,8 @@ def test_a_cell_is_predicted_by_trees_that_did_not_see_it(grown, monkeypatch):
     values[row] = 10.0 - values[row]
     columns = list(table.columns)
     columns[2] = columns[2]._replace(values=values)
-    monkeypatch.setattr(tree_expert, "N_TREES", 20)
     changed = replace(table, columns=tuple(columns))
-    again = grow_trees(changed, gaussian, plan_passes({}, table.layout.names), held, RNG(3))
+    again = grow_trees(changed, gaussian, plan_passes({}, table.layout.names), held, Work(RNG(3), SMALL))
     first, second = (one[2].predicted[0].parameters["probabilities"][0] for one in (found, again))
     np.testing.assert_array_equal(first, second)
     assert len(found[2].trees.mean) != len(again[2].trees.mean)
@@ -125,14 +127,13 @@ def test_a_cell_is_predicted_by_trees_that_did_not_see_it(grown, monkeypatch):
 
 
 def test_a_forest_does_not_depend_on_how_many_processors_grow_it(monkeypatch):
-    monkeypatch.setattr(tree_expert, "N_TREES", 6)
     table = encode(ruled_table())
     gaussian = fit_gaussian(gaussian_features(table))
     passes = plan_passes({}, table.layout.names)
     monkeypatch.setattr(tree_expert, "N_THREADS", 4)
-    several = grow_trees(table, gaussian, passes, [], RNG(3))
+    several = grow_trees(table, gaussian, passes, [], Work(RNG(3), SMALL))
     monkeypatch.setattr(tree_expert, "N_THREADS", 1)
-    single = grow_trees(table, gaussian, passes, [], RNG(3))
+    single = grow_trees(table, gaussian, passes, [], Work(RNG(3), SMALL))
     for one, other in zip(several, single, strict=True):
         for field in fields(one.trees):
             np.testing.assert_array_equal(getattr(one.trees, field.name), getattr(other.trees, field.name))
@@ -191,11 +192,24 @@ def test_tables_that_are_too_large_get_no_forests(grown, monkeypatch):
     table, gaussian, held, _ = grown
     passes = plan_passes({}, table.layout.names)
     monkeypatch.setattr(tree_expert, "MOST_ROWS", table.n_rows - 1)
-    assert grow_trees(table, gaussian, passes, held, RNG(3)) == [None] * 5
+    assert grow_trees(table, gaussian, passes, held, Work(RNG(3), SMALL)) == [None] * 5
     monkeypatch.setattr(tree_expert, "MOST_ROWS", table.n_rows)
     monkeypatch.setattr(tree_expert, "MOST_FILLED", 1)
-    assert grow_trees(table, gaussian, passes, held, RNG(3)) == [None] * 5
-    assert grow_trees(table, None, passes, held, RNG(3)) == [None] * 5
+    assert grow_trees(table, gaussian, passes, held, Work(RNG(3), SMALL)) == [None] * 5
+    assert grow_trees(table, None, passes, held, Work(RNG(3), SMALL)) == [None] * 5
+
+
+def test_columns_that_there_is_no_time_for_get_no_forest(grown):
+    table, gaussian, held, _ = grown
+    over = Work(RNG(3), SMALL, Deadline.after(-1.0))
+    assert grow_trees(table, gaussian, plan_passes({}, table.layout.names), held, over) == [None] * 5
+
+
+def test_growing_leaves_the_filters_of_warnings_alone(grown):
+    table, gaussian, held, _ = grown
+    before = list(warnings.filters)
+    grow_trees(table, gaussian, plan_passes({}, table.layout.names), held, Work(RNG(3), SMALL))
+    assert list(warnings.filters) == before
 
 
 @pytest.mark.more

@@ -195,3 +195,14 @@ def test_a_frequent_value_is_a_bin_of_its_own():
 def test_bins_come_back_from_what_a_file_holds():
     bins = make_bins(COLUMNS["counts"])
     assert Bins(**asdict(bins)) == bins
+
+
+def test_each_of_few_levels_has_a_bin_however_rare():
+    """Years of schooling: most have 12 or 16, a few 5 or 7."""
+    years = np.repeat([5.0, 7.0, 8.0, 11.0, 12.0, 14.0, 16.0, 17.0], [1, 2, 3, 9, 400, 40, 200, 8])
+    bins = make_bins(years)
+    assert list(bins.low) == list(bins.high) == np.unique(years).tolist()
+    np.testing.assert_allclose(bins.share, np.unique(years, return_counts=True)[1] / len(years))
+    seldom = make_bins(np.repeat(np.arange(25.0), 2), n_quantiles=4, n_widths=4)  # too few cells to be levels
+    assert len(seldom) < 12
+    assert len(make_bins(np.repeat(np.arange(31.0), 20), n_quantiles=4, n_widths=4)) < 31

@@ -3,6 +3,7 @@
 Nothing of Evenly is known here.
 """
 
+from evenly._support.deadline import NEVER, Deadline
 from evenly._support.displays import showing
 from evenly._support.errors import (
     EvenlyError,
@@ -46,8 +47,10 @@ from evenly._support.strict_json import one_line, parse_json, read_limited, show
 
 __all__ = [
     "DATE",
+    "NEVER",
     "NUMBER",
     "SPACED_NUMBER",
+    "Deadline",
     "Display",
     "EvenlyError",
     "EvenlyWarning",

@@ -98,6 +98,13 @@ Epochs = Annotated[
         "--epochs", min=0, help="How often every row is seen; by default as the table needs.", show_default=False
     ),
 ]
+Effort = Annotated[str, typer.Option(help="How much work: quick, default or best.")]
+TimeLimit = Annotated[
+    float | None,
+    typer.Option(
+        "--time-limit", metavar="SECONDS", help="How long learning may take, its estimate included.", show_default=False
+    ),
+]
 Report = Annotated[
     Path | None, typer.Option("--report", help="Write a report for the browser to this file.", show_default=False)
 ]

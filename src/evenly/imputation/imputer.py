@@ -73,6 +73,11 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
         Whether new rows are refused if they have cells that `fit` refuses, as in `LipschitzScaler`.
     training : Training, optional
         How long the model is trained, and its sizes; by default, chosen for the table.
+    effort : {"quick", "default", "best"}
+        How many networks are trained and for how long, and how many trees a forest has.
+    time_limit : float, optional
+        Seconds that `fit` may take, up to a fifth more: training ends early, and columns may get no forest. What a seed
+        gives then depends on the machine.
     callbacks : sequence of Callback, optional
         Called before, during and after training; see `evenly.Callback`.
     random_state : int, RandomState or None
@@ -131,6 +136,8 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
         precision: Literal["column", "full"] = "column",
         strict: bool = False,
         training: Training | None = None,
+        effort: Literal["quick", "default", "best"] = "default",
+        time_limit: float | None = None,
         callbacks: Sequence[Callback] | None = None,
         random_state: Any = None,
         predictors: Mapping[Any, Sequence[Any]] | None = None,
@@ -139,22 +146,14 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
     ) -> None:
         if unknown := [name for name in moved if name not in MOVED]:
             raise TypeError(f"Imputer() has no parameter {unknown[0]!r}")
-        self.model = model
-        self.method = method
-        self.preset = preset
-        self.kinds = kinds
-        self.likelihoods = likelihoods
-        self.bounds = bounds
-        self.schema = schema
-        self.missing = missing
-        self.estimate = estimate
-        self.precision = precision
-        self.strict = strict
+        self.model, self.method, self.preset = model, method, preset
+        self.kinds, self.likelihoods, self.bounds = kinds, likelihoods, bounds
+        self.schema, self.missing = schema, missing
+        self.estimate, self.precision, self.strict = estimate, precision, strict
         self.training = with_moved(training, moved) if moved else training
-        self.callbacks = callbacks
-        self.random_state = random_state
-        self.predictors = predictors
-        self.verbose = verbose
+        self.effort, self.time_limit = effort, time_limit
+        self.callbacks, self.random_state = callbacks, random_state
+        self.predictors, self.verbose = predictors, verbose
 
     def set_params(self, **params: Any) -> Imputer:
         """Set parameters as in any scikit-learn estimator; those of the training as `training__epochs`."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,15 +10,16 @@ from typing import Any
 
 from sklearn.utils import check_random_state
 
-from evenly._support import EvenlyWarning, ScaleWarning, TableError
+from evenly._support import NEVER, Deadline, EvenlyWarning, ScaleWarning, TableError
 from evenly.imputation.callbacks import Callback, TrainingNotes, trace_points
+from evenly.imputation.effort import EFFORTS, USUAL, Effort
 from evenly.imputation.encoding import EncodedTable
 from evenly.imputation.predictors import read_predictors
 from evenly.imputation.streaming import Source
 from evenly.imputation.training import Training
 from evenly.models import PAPERS_METHOD, SPECS, ModelSpec, Plan
 from evenly.scaling import FittedColumn, LipschitzScaler, check_strict, get_method
-from evenly.tables import DECLARED, pick
+from evenly.tables import DECLARED, Schema, pick
 
 ESTIMATES = ("mean", "median", "mode")
 PRECISIONS = ("column", "full")
@@ -38,6 +40,13 @@ class FitSettings:
     seed: int
     callbacks: Sequence[Callback] = ()
     predictors: Any = None
+    effort: Effort = USUAL
+    deadline: Deadline = NEVER
+    """When the fit has to be done."""
+
+    def n_networks(self, n_rows: int) -> int:
+        """Return the number of networks."""
+        return self.training.networks_of(self.spec, n_rows, self.effort)
 
     @property
     def paper(self) -> bool:
@@ -71,7 +80,7 @@ class FitSettings:
         size = self.training.batch_size_of(self.spec, n_rows)
         return Plan(
             self.training.rate_of(self.spec),
-            self.training.epochs_of(self.spec, n_rows, paper=self.paper, streamed=streamed),
+            self.training.epochs_of(self.spec, n_rows, paper=self.paper, streamed=streamed, effort=self.effort),
             min(size, n_rows) if streamed else size,
             table.balancing_weights() if balanced else 1.0,
             trace_points(self.callbacks),
@@ -109,6 +118,9 @@ class FitSettings:
             if self.spec.bins_numbers and not self.declared["likelihoods"]:
                 warnings.simplefilter("ignore", ScaleWarning)  # binned numbers do not use these scales
             scaler.fit(table)
+            if self.spec.bins_numbers and (levels := levels_as_numbers(scaler.columns_, self.declared)):
+                warnings.simplefilter("ignore", EvenlyWarning)  # given by the first fit
+                scaler.set_params(kinds={**(self.declared["kinds"] or {}), **levels}).fit(table)
         self._warn_of_gammas(scaler)
         return scaler
 
@@ -129,13 +141,34 @@ class FitSettings:
             )
 
 
+def levels_as_numbers(columns: Sequence[FittedColumn], declared: Mapping[str, Any]) -> dict[Any, str]:
+    """Return kinds for columns of numbers that were taken for ordered classes, unless somebody declared them.
+
+    A rating from 1 to 5 is imputed as a number: bins give every level its probability, and the mean has the least
+    squared error, which the most probable level has not. The order is all that the classes had.
+    """
+    by_schema = {one.name for one in declared["schema"].columns} if isinstance(declared["schema"], Schema) else set()
+    found = {}
+    for one in columns:
+        given = pick(declared["kinds"], one.label, one.column.name) is not None or one.column.name in by_schema
+        levels = [level for level in one.column.classes or () if isinstance(level, (int, float))]
+        if one.column.kind == "ordinal" and one.stored.storage in ("integer", "float") and levels and not given:
+            counts = min(levels) >= 0 and all(float(level).is_integer() for level in levels)
+            found[one.label] = "count" if counts else "real"
+    return found
+
+
 def check(imputer: Any) -> None:
     """Raise an error for invalid settings of an imputer."""
     choices = {"model": ("auto", *SPECS), "estimate": ESTIMATES, "precision": PRECISIONS, "preset": PRESETS}
+    choices["effort"] = tuple(EFFORTS)
     for name, known in choices.items():
         given = getattr(imputer, name)
         if given not in known:
             raise TableError(f"{name} = {given!r}", f"expected one of {', '.join(map(str, known))}")
+    limit = imputer.time_limit
+    if limit is not None and not (isinstance(limit, numbers.Real) and 0.0 < float(limit) < float("inf")):
+        raise TableError(f"time_limit = {limit!r}", "expected a number of seconds above 0, or None")
     check_strict(imputer)
     (imputer.training or Training()).check()
 
@@ -154,4 +187,6 @@ def resolve(imputer: Any) -> FitSettings:
         int(check_random_state(imputer.random_state).randint(2**31 - 1)),
         [*(imputer.callbacks or ()), *([TrainingNotes()] if imputer.verbose > 1 else [])],
         imputer.predictors,
+        EFFORTS[imputer.effort],
+        Deadline.after(imputer.time_limit),
     )

@@ -12,6 +12,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 
 from evenly._support import TableError
+from evenly.imputation.effort import USUAL, Effort
 from evenly.models import SPECS, ModelSpec, published_epochs
 
 Auto = Literal["auto"]
@@ -112,17 +113,20 @@ class Training(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no type
         """Return the number of rows per step."""
         return spec.budget.batch_size(n_rows) if self.batch_size == "auto" else int(self.batch_size)
 
-    def epochs_of(self, spec: ModelSpec, n_rows: int, *, paper: bool, streamed: bool) -> int:
+    def epochs_of(self, spec: ModelSpec, n_rows: int, *, paper: bool, streamed: bool, effort: Effort = USUAL) -> int:
         """Return the number of epochs."""
         if self.epochs != "auto":
             return int(self.epochs)
         if paper:
             return published_epochs(n_rows)
-        return spec.budget.epochs(n_rows, self.batch_size_of(spec, n_rows), streamed=streamed)
+        return effort.epochs(spec.budget.epochs(n_rows, self.batch_size_of(spec, n_rows), streamed=streamed))
 
-    def networks_of(self, spec: ModelSpec, n_rows: int) -> int:
+    def networks_of(self, spec: ModelSpec, n_rows: int, effort: Effort = USUAL) -> int:
         """Return the number of networks."""
-        return spec.budget.networks(n_rows) if self.n_networks == "auto" else int(self.n_networks)
+        if self.n_networks != "auto":
+            return int(self.n_networks)
+        usual = spec.budget.networks(n_rows)
+        return effort.networks(usual) if spec.calibrated else usual
 
     @property
     def model_sizes(self) -> dict[str, int]:

@@ -5,20 +5,26 @@ other columns; their missing cells are filled by their conditional means, given 
 fit as in predictions. Each tree is grown from a bootstrap sample, which leaves out about a third of the cells. A
 forest's predictions of validation cells come from the trees that left the cell out, and so a single forest is enough.
 
-Forests are grown by scikit-learn, and kept and saved as arrays. A leaf keeps the shares of its cells' classes or bins,
+Trees are grown by scikit-learn, and kept and saved as arrays. A leaf keeps the shares of its cells' classes or bins,
 so that predictions are distributions.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, fields, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from evenly._support import NEVER, Deadline
 from evenly.imputation.columns import ModelledColumn
+from evenly.imputation.effort import USUAL, Effort
 from evenly.imputation.encoding import EncodedTable
 from evenly.imputation.gaussian import Gaussian, expect, fill_without, gaussian_features
 from evenly.imputation.predictors import Pass
@@ -29,9 +35,8 @@ Rows = npt.NDArray[np.intp]
 Flags = npt.NDArray[np.bool_]
 Array = npt.NDArray[Any]
 
-N_TREES = 100
-N_THREADS = -1
-"""Threads that grow trees; -1: one for each processor. Trees do not depend on it."""
+N_THREADS: int | None = os.cpu_count()
+"""Threads that grow trees, which do not depend on it."""
 MOST_ROWS = 8_000
 """Forests are not grown on larger tables, where networks have learned what trees know."""
 MOST_FILLED = 60_000_000
@@ -138,6 +143,15 @@ def _within(values: Array, low: int, high: int) -> bool:
 # --- growing ----------------------------------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True)
+class Work:
+    """How forests are grown: random numbers, how many trees, and until when."""
+
+    rng: np.random.Generator
+    effort: Effort = USUAL
+    deadline: Deadline = NEVER
+
+
 class Grown(NamedTuple):
     """The forest of a column, and its predictions of the column's validation cells."""
 
@@ -161,7 +175,7 @@ def grow_trees(
     gaussian: Gaussian | None,
     passes: Sequence[Pass],
     held: Sequence[Flags],
-    rng: np.random.Generator,
+    work: Work,
 ) -> list[Grown | None]:
     """Grow a forest for each column that has enough cells; none if the table is too large for it.
 
@@ -169,6 +183,8 @@ def grow_trees(
     ----------
     held : sequence of arrays
         Sets of validation cells, to predict with all cells of their set hidden, as networks do: rows x columns.
+    work : Work
+        Columns that there is no time for get no forest.
     """
     found: list[Grown | None] = [None] * len(table.columns)
     specs = [one.spec for one in table.columns]
@@ -178,23 +194,25 @@ def grow_trees(
     if table.n_rows * len(specs) * used.sum() > MOST_FILLED:
         return found
     features = gaussian_features(table)
-    seeds = rng.integers(2**31 - 1, size=len(specs))
+    seeds, slowest = work.rng.integers(2**31 - 1, size=len(specs)), 0.0
     for one in passes:
         shown = features if one.shown is None else np.where(one.shown[owners], features, np.nan)
         by_set = [_fill_held(gaussian, shown, cells, owners)[:, used] for cells in held]
         for j, filled in zip(one.targets, fill_without(gaussian, shown, owners, one.targets, used), strict=True):
             spec, values, _ = table.columns[j]
             rows = np.flatnonzero(~np.isnan(values))
-            if not _grows(spec, values[rows]):
+            if not _grows(spec, values[rows]) or work.deadline.left() < slowest:
                 continue
-            others = owners[used] != j
-            grown = _grow(spec, filled[rows][:, others], values[rows], int(seeds[j]))
+            begun, others = time.monotonic(), owners[used] != j
+            seeded = replace(work, rng=np.random.default_rng(seeds[j]))
+            grown = _grow(spec, filled[rows][:, others], values[rows], seeded)
             predicted = []
             for cells, known in zip(held, by_set, strict=True):
                 left_out = grown.left_out[np.searchsorted(rows, np.flatnonzero(cells[:, j]))]
                 own = known[cells[cells.any(1), j]][:, others]
                 predicted.append(spec.from_outcomes(*grown.trees.predict(own, spec.n_outcomes, left_out)))
             found[j] = Grown(grown.trees, predicted)
+            slowest = max(slowest, time.monotonic() - begun)
     return found
 
 
@@ -220,27 +238,35 @@ class _Forest(NamedTuple):
     """Which trees each cell was left out of: cells x trees."""
 
 
-def _grow(spec: ModelledColumn, features: Floats, values: Floats, seed: int) -> _Forest:
-    from sklearn.ensemble import ExtraTreesClassifier, RandomForestRegressor
+def _grow(spec: ModelledColumn, features: Floats, values: Floats, work: Work) -> _Forest:
+    from sklearn.tree import DecisionTreeRegressor, ExtraTreeClassifier
 
-    common = {"n_estimators": N_TREES, "bootstrap": True, "random_state": seed, "n_jobs": N_THREADS}
-    forest: Any
     if spec.column.has_classes:
-        forest, wanted = ExtraTreesClassifier(min_samples_leaf=LEAF_CLASSES, **common), values.astype(int)
+        plan = partial(ExtraTreeClassifier, min_samples_leaf=LEAF_CLASSES)
+        wanted = values
     else:
-        forest = RandomForestRegressor(max_features="sqrt", min_samples_split=SPLIT_NUMBERS, **common)
+        plan = partial(DecisionTreeRegressor, max_features="sqrt", min_samples_split=SPLIT_NUMBERS)
         wanted = spec.gaussian_features(values)[:, 0]
-    cells = features.astype(np.float32)
-    forest.fit(cells, wanted)
-    drawn = forest.estimators_samples_
-    left_out = np.ones((len(values), N_TREES), bool)
-    for t, some in enumerate(drawn):
-        left_out[some, t] = False
+    cells = np.ascontiguousarray(features, np.float32)
+    seeds = work.rng.integers(2**31 - 1, size=work.effort.n_trees).tolist()
+    # Not by scikit-learn's forests: their threads change the filters of warnings of the whole process.
+    with ThreadPoolExecutor(N_THREADS) as threads:
+        grown = list(threads.map(partial(_grow_tree, plan, cells, wanted), seeds))
+    left_out = np.ones((len(values), len(grown)), bool)
+    for t, (_, drawn) in enumerate(grown):
+        left_out[drawn, t] = False
     outcomes = spec.outcomes(values).astype(int)
-    leaves = (
-        (one.tree_, one.tree_.apply(cells[some]), outcomes[some]) for one, some in zip(forest, drawn, strict=True)
-    )
+    leaves = ((tree, tree.apply(cells[drawn]), outcomes[drawn]) for tree, drawn in grown)
     return _Forest(_as_arrays(leaves, spec.n_outcomes, numbers=not spec.column.has_classes), left_out)
+
+
+def _grow_tree(plan: Callable[..., Any], cells: Array, wanted: Floats, seed: int) -> tuple[Any, Rows]:
+    """Grow a tree from a bootstrap sample; return it and the sample."""
+    drawn = np.random.default_rng(seed).integers(len(wanted), size=len(wanted))
+    counts = np.bincount(drawn, minlength=len(wanted)).astype(float)
+    kept = np.flatnonzero(counts)
+    tree = plan(random_state=seed).fit(cells[kept], wanted[kept], sample_weight=counts[kept])
+    return tree.tree_, drawn
 
 
 def _as_arrays(grown: Iterator[tuple[Any, Rows, Rows]], n_outcomes: int, *, numbers: bool) -> Trees:

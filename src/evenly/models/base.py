@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from evenly._support import NEVER, Deadline
 from evenly.models.layout import Data, Layout
 from evenly.models.spec import ModelSpec, register
 
@@ -96,6 +97,10 @@ class Watchers(NamedTuple):
     """Called with the epoch and its info; training stops if it returns True."""
     score_columns: Callable[[Any, Mapping[str, npt.NDArray[Any]]], npt.NDArray[Any]] | None = None
     """Given the shared parameters and the rows' variables, returns a number for each column: for the trace."""
+    deadline: Deadline = NEVER
+    """When training has to be done."""
+    share: float = 1.0
+    """The share of the time to the deadline that this training may take, from when its programs are compiled."""
 
 
 NOBODY = Watchers()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
@@ -20,6 +21,46 @@ N_VALIDATIONS, PATIENCE = 20, 4
 """Validation cells are scored at 20 points of a training, which stops after 4 points without a better score."""
 COOL_DOWN = 0.1
 """After early stopping, training goes on from its best point for 10 % of the epochs, with a decaying learning rate."""
+
+
+HURRIED_SHARE = 0.25
+"""If time runs out, training goes on for a quarter of the epochs so far, if there is time for so many."""
+
+
+class _Pace:
+    """How long visits take, and when it is time to end the training."""
+
+    def __init__(self, watchers: Watchers) -> None:
+        self._deadline, self._share = watchers.deadline, watchers.share
+        self._begun, self._done = 0.0, 0
+        self.hurried = False
+        """Whether the training is to be ended, because of the deadline."""
+
+    def visited(self, *, cooled: bool) -> bool:
+        """Note a visit; returns whether to stop."""
+        if not self._deadline.exists:
+            return False
+        if not self._done:  # it compiled the programs, which takes no part in the pace
+            self._begun, self._deadline = time.monotonic(), self._deadline.share(self._share)
+        self._done += 1
+        left = 0 if cooled else self._cooling
+        self.hurried = self.hurried or self._deadline.left() < self._seconds * (left + 1)
+        return self.hurried if not cooled else self._deadline.left() < self._seconds
+
+    @property
+    def _seconds(self) -> float:
+        """Seconds of a visit."""
+        return (time.monotonic() - self._begun) / max(self._done - 1, 1)
+
+    @property
+    def _cooling(self) -> int:
+        return max(1, round(HURRIED_SHARE * self._done))
+
+    def shorten(self, n: int) -> int:
+        """Return how many of n visits there is time for."""
+        if not self.hurried:
+            return n
+        return max(0, min(n, self._cooling, int(self._deadline.left() / max(self._seconds, 1e-9))))
 
 
 class _Visits(NamedTuple):
@@ -48,7 +89,7 @@ def fit_model(
     With a validation score, shared parameters are scored at `N_VALIDATIONS` points and the best ones are returned.
     After `PATIENCE` points without improvement, training stops early: it goes back to the best point and decays the
     learning rate from on_device. With a stream, `data` is a sample of the rows to initialize from; the points then lie
-    between parts, and callbacks get fractional epochs.
+    between parts, and callbacks get fractional epochs. Before a deadline, the learning rate decays in time.
     """
     data = Data(*map(np.asarray, data))
     batches = Batches(len(data.mask), padded_rows(len(data.mask), plan.batch_size), plan.batch_size)
@@ -62,7 +103,7 @@ def fit_model(
         state = state.by_momentum()
     traced: list[list[npt.NDArray[Any]]] = []
     scored: list[npt.NDArray[Any]] = []
-    histories, scores, best, cooled = [], [], state, False
+    histories, scores, best, cooled, pace = [], [], state, False, _Pace(watchers)
     for at, until in zip(visits.stops, [*visits.stops[1:], None], strict=True):
         if plan.trace_points or (plan.trace_points == 0 and not traced):
             traced.append(_trace(model, layout, on_device, state, batches.first, whole=bool(plan.trace_points)))
@@ -72,16 +113,20 @@ def fit_model(
             scores.append(watchers.validate(_parameters(state)))
             if scores[-1] >= max(scores):
                 best = state
-        if cooled or until is None or int(state.epoch) < at:  # finished, or stopped before this point
+        if cooled or until is None or (int(state.epoch) < at and not pace.hurried):  # finished, or stopped before
             break
         n_epochs = int(until - at)
-        if watchers.validate and len(scores) - np.argmax(scores) > PATIENCE:
-            n_epochs = min(max(1, round(COOL_DOWN * visits.n)), int(visits.n - at))
+        if pace.hurried or (watchers.validate and len(scores) - np.argmax(scores) > PATIENCE):
+            n_epochs = pace.shorten(min(max(1, round(COOL_DOWN * visits.n)), int(visits.n - at)))
+            if not n_epochs:
+                break
+            best = best if watchers.validate else state
             state, cooled = _cool_down(model, best, n_epochs * visits.n_steps / visits.n), True
 
-        def on_visit(visit: int, info: Info, first: int = at) -> bool | None:
+        def on_visit(visit: int, info: Info, first: int = at, last: bool = cooled) -> bool | None:
             epoch = first + visit if stream is None else (first + visit + 1) / visits.per_epoch - 1.0
-            return watchers.on_epoch(epoch, info) if watchers.on_epoch is not None else None
+            stops = watchers.on_epoch is not None and watchers.on_epoch(epoch, info)
+            return pace.visited(cooled=last) or stops
 
         rows = stream.parts if stream else on_device
         with part(at / max(visits.n, 1), (at + n_epochs) / max(visits.n, 1)):

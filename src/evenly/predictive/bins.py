@@ -15,6 +15,9 @@ N_QUANTILES = 32
 """Bins with equal shares of the cells."""
 N_WIDTHS = 16
 """Additional bins of equal width: squared errors come from the tails, where bins of equal shares are coarse."""
+MOST_LEVELS, CELLS_A_LEVEL = 30, 10
+"""Up to 30 different values get a bin each, if every one has 10 cells on average: ratings, numbers of rooms, years of
+schooling are then predicted level by level."""
 MOST_BINS = 1_000
 """More are refused in a saved file."""
 MODE_SHARE, ATOM = 0.3, 0.1
@@ -235,14 +238,16 @@ def _products(rows: Floats, weights: Floats) -> Floats:
 def make_bins(values: npt.NDArray[np.float64], n_quantiles: int = N_QUANTILES, n_widths: int = N_WIDTHS) -> Bins:
     """Divide the observed values of a column into bins of equal shares and, for its tails, of equal widths.
 
-    A frequent value gets its own bin.
+    A frequent value gets its own bin, and so does every value of a column with few.
     """
     values = np.sort(values)
     n = len(values)
     shares = values[np.ceil(np.linspace(0.0, 1.0, n_quantiles + 1) * n).astype(int).clip(1, n) - 1]
     inner = np.linspace(0.0, 1.0, n_widths + 1)[1:-1]
     widths = values[np.searchsorted(values, (1.0 - inner) * values[0] + inner * values[-1])]
-    ends = np.unique(np.concatenate([shares, widths]))
+    levels = np.unique(values)
+    few = len(levels) <= MOST_LEVELS and n >= CELLS_A_LEVEL * len(levels)
+    ends = levels if few else np.unique(np.concatenate([shares, widths]))
     last = np.searchsorted(values, ends, side="right")
     first = np.concatenate([[0], last[:-1]])
     unit = max(abs(float(values[0])), abs(float(values[-1])), 1e-300)
