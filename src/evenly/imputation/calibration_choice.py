@@ -63,6 +63,11 @@ class ValidationCells(NamedTuple):
     """The predictions of the Gaussian expert."""
 
     @property
+    def outcomes(self) -> npt.NDArray[np.intp]:
+        """The true classes, as codes of what is told apart."""
+        return np.asarray(self.spec.column.lump(self.truth), np.intp)
+
+    @property
     def usable(self) -> bool:
         """Whether there are enough cells, of a column that can be calibrated."""
         return len(self.truth) >= FEWEST and self.spec.is_calibrated
@@ -96,7 +101,7 @@ def calibrate(cells: ValidationCells, start: Calibration = PLAIN) -> Calibration
         start = _calibrate_mean(cells, spec, start)
         weights: Sequence[float] = (start.model_weight,)
     else:
-        score, marginal = partial(_log_score, cells.truth.astype(int)), np.asarray(spec.fitted.frequencies)
+        score, marginal = partial(_log_score, cells.outcomes), np.asarray(spec.fitted.frequencies)
         weights = MODEL_WEIGHTS
     tried = [
         replace(start, inverse_temperature=power, model_weight=weight)
@@ -189,7 +194,7 @@ def _stacking_losses(cells: ValidationCells) -> Floats | None:
             away = standardize(predicted.mean(), cells.truth, cells.spec.std)
             losses.append(float(np.minimum(away**2, FARTHEST_LOSS).mean()))
         else:
-            losses.append(-_log_score(cells.truth.astype(int), _probabilities(predicted)))
+            losses.append(-_log_score(cells.outcomes, _probabilities(predicted)))
     return np.array(losses) / max(losses[0], 1e-12)
 
 

@@ -17,6 +17,7 @@ from evenly.imputation.calibration import PLAIN, Calibration
 from evenly.imputation.columns import ColumnSpec, ModelledColumn, spec_from_plain
 from evenly.imputation.encoding import EncodedColumn, EncodedTable, lay_out
 from evenly.imputation.gaussian import Gaussian
+from evenly.imputation.level_means import LevelMeans, plan_means
 from evenly.imputation.neighbours import NeighbourIndex, index_rows
 from evenly.imputation.predictors import Pass, plan_passes
 from evenly.models import MODELS, Expected, Layout, Model, check_arrays, flatten, unflatten
@@ -61,6 +62,8 @@ class Ensemble:
     curves: LearningCurves = field(default_factory=lambda: LearningCurves(np.zeros(0), {}, {}))
     predictors: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """The predictors of the columns that have some of their own."""
+    levels: LevelMeans | None = None
+    """What the classes of columns with many say about other columns, if there are any."""
     interrupted: bool = False
     """Whether Ctrl-C ended its training, or its calibration; not saved."""
 
@@ -92,7 +95,7 @@ class Ensemble:
             for spec, own in pairs
             if isinstance(spec, ModelledColumn) and own is not None
         ]
-        return EncodedTable(tuple(columns), self.layout)
+        return EncodedTable(tuple(columns), self.layout, self.levels)
 
     # --- saving ---------------------------------------------------------------------------------------------------
 
@@ -111,6 +114,8 @@ class Ensemble:
             tensors |= {f"gaussian_{name}": array for name, array in self.gaussian._asdict().items()}
         if self.neighbours is not None:
             tensors["neighbours"] = self.neighbours.values
+        if self.levels is not None:
+            tensors |= {f"level_means{i}": one for i, one in enumerate(self.levels.means)}
         content = {
             "model": {"name": self.model.spec.name, **asdict(self.model)},  # type: ignore[call-overload]  # a dataclass
             "n_networks": len(self.networks),
@@ -158,6 +163,7 @@ class Ensemble:
                 tensors["elbo"], dict(zip(names, tensors["log_likelihood"], strict=True)), dict(saved.baseline)
             ),
             saved.predictors,
+            _levels_of(tensors, modelled),
         )
 
 
@@ -218,6 +224,18 @@ def _index_of(tensors: Mapping[str, npt.NDArray[Any]], modelled: Sequence[Modell
     return index_rows(
         list(tensors["neighbours"].T), [one.column.has_classes for one in modelled], np.random.default_rng(0)
     )
+
+
+def _levels_of(tensors: Mapping[str, npt.NDArray[Any]], modelled: Sequence[ModelledColumn]) -> LevelMeans | None:
+    plans = plan_means(modelled)
+    names = [f"level_means{i}" for i in range(len(plans))]
+    if not plans or names[0] not in tensors:
+        return None
+    sizes = [len(modelled[one.column].column.classes or ()) for one in plans]
+    expected = {name: Expected((size, one.width)) for name, size, one in zip(names, sizes, plans, strict=True)}
+    found = {name: tensors[name] for name in names if name in tensors}
+    check_arrays(expected, found)
+    return LevelMeans(plans, tuple(found.values()))
 
 
 def layout_of(model: Model, columns: Sequence[ModelledColumn], n_rows: int) -> Layout:

@@ -31,6 +31,7 @@ from evenly.imputation.cost import COMPILED, calibration_seconds, fit_stages, tr
 from evenly.imputation.encoding import EncodedTable
 from evenly.imputation.ensemble import Ensemble, LearningCurves, chunk_size, chunks
 from evenly.imputation.gaussian import fit_validated
+from evenly.imputation.level_means import fit_means
 from evenly.imputation.neighbours import Neighbours, index_rows
 from evenly.imputation.predictive import Predictive
 from evenly.imputation.predictors import Pass
@@ -65,12 +66,15 @@ def fit_ensemble(source: Source, scaler: LipschitzScaler, settings: FitSettings)
     if not n_modelled:
         return ensemble
     table = ensemble.encode(values)
+    if model.spec.reads_inputs:
+        ensemble = replace(ensemble, levels=fit_means(table.specs, table.values))
+        table = ensemble.encode(values)
     data = table.data(seed=scaler.seed_, with_inputs=model.spec.reads_inputs, keys=places)
     plan = settings.plan(source.n_rows, table, streamed=source.files is not None)
-    job = _Job(model, table.layout, data, plan, settings.seed)
+    job = _Job(model, table, data, plan, settings.seed)
     stream = None
     if source.files is not None and places is not None:
-        stream = BatchStream(source.files, ensemble, places, plan.batch_size, settings.seed, scaler.seed_)
+        stream = BatchStream(source.files, ensemble, places, plan.batch_size, settings.seed, scaler.seed_, table)
     units = _units(table, data, model, source.n_rows)
     start = TrainingStart(table.layout.names, plan.epochs, n_networks, units.baseline)
     watchers = settings.callbacks if model.spec.trains else ()
@@ -181,7 +185,7 @@ class _Job(NamedTuple):
     """Everything needed to train a network, possibly on another machine."""
 
     model: Model
-    layout: Layout
+    table: EncodedTable
     data: Data
     plan: Plan
     seed: int
@@ -227,11 +231,13 @@ def _train(
     job: _Job, i: int, on_epoch: Callable[[float, Info], bool] | None = None, stream: Streaming | None = None
 ) -> _Network:
     """Train the i-th network; if it supports early stopping, hold out its own validation cells."""
-    model, layout, data, plan, seed = job
-    validate, shown, held = None, data, None
+    model, table, data, plan, seed = job
+    layout, validate, held = table.layout, None, None
     if model.hides_cells:
         held = hold_out(data.mask[:, : layout.n_columns], np.random.default_rng((seed, i)))
-        shown = data._replace(mask=without(data.mask, held))
+    shown = table.learn_from(data, held)
+    if held is not None:
+        shown = shown._replace(mask=without(data.mask, held))
         validate = validation_score(model, layout, shown, held)
     with nullcontext() if stream is None else stream(i, held) as parts:
         return _Network(held, *model.fit(layout, shown, seed + i, plan, Watchers(validate, on_epoch), parts))
@@ -293,7 +299,10 @@ def _calibrate(
     held = [one.held for one in trained if one.held is not None] if ensemble.model.spec.calibrated else []
     if not held:
         return ensemble
-    predicted = [_predict_held(ensemble, data, own, one.shared) for own, one in zip(held, trained, strict=False)]
+    predicted = [
+        _predict_held(ensemble, table.learn_from(data, own), own, one.shared)
+        for own, one in zip(held, trained, strict=False)
+    ]
     advance(0.2)
     gaussian, by_expert = fit_validated(table, held, rng, ensemble.passes)
     advance(0.5)

@@ -10,10 +10,10 @@ import numpy as np
 
 from evenly._support import DATE, TableError, refuse_surrogates
 from evenly.tables.columns import TableColumn
+from evenly.tables.many_classes import describe_many, refuse_many
 from evenly.tables.profile import ColumnProfile, TextSummary, Value
+from evenly.tables.schema import MOST_SINGLE, MOST_VALUES
 
-MOST_CLASSES = 100
-"""A text column with more classes is passed through: under a trick every class is a feature."""
 FEW_VALUES = 20
 """Whole numbers with at most this many distinct values may be codes of classes."""
 MOST_OVERDISPERSION = 100.0
@@ -42,9 +42,11 @@ def decide_kind(cells: TableColumn, profile: ColumnProfile) -> tuple[str, str]:
     if cells.categories is not None:
         n = len(cells.categories)
         # A category is meant as classes, unless most classes have too few cells to learn from.
-        if n > MOST_CLASSES and n > min(0.1 * profile.n, 10 * MOST_CLASSES):
-            return "ignore", f"{n} classes in {profile.n} cells; declare it `categorical` to use it"
-        return ("ordinal", "") if cells.ordered else ("binary" if n == 2 else "categorical", "")
+        if refused := refuse_many(n, profile.n):
+            return "ignore", refused
+        if cells.ordered and n <= MOST_SINGLE:
+            return "ordinal", ""
+        return ("binary" if n == 2 else "categorical"), describe_many(n)
     return _decide_numbers(cells, profile) if profile.numeric else _decide_texts(profile)
 
 
@@ -54,9 +56,9 @@ def _decide_texts(profile: ColumnProfile) -> tuple[str, str]:
         return "ignore", "dates or times"
     if n_distinct > 10 and n_distinct > 0.5 * profile.n:
         return "ignore", "free text" if wordy else "identifier: nearly every cell differs"
-    if n_distinct > MOST_CLASSES:
-        return "ignore", f"{n_distinct} classes: more than {MOST_CLASSES}; declare it `categorical` to use it"
-    return ("binary" if n_distinct == 2 else "categorical"), ""
+    if refused := refuse_many(n_distinct, profile.n):
+        return "ignore", refused
+    return ("binary" if n_distinct == 2 else "categorical"), describe_many(n_distinct)
 
 
 def _summarize(texts: list[str]) -> TextSummary:
@@ -131,10 +133,10 @@ def find_classes(cells: TableColumn, profile: ColumnProfile) -> list[Value]:
     else:
         assert profile.numbers is not None
         distinct = np.unique(profile.numbers[~np.isnan(profile.numbers)])
-        if len(distinct) > 1000:
+        if len(distinct) > MOST_VALUES:
             raise TableError(
                 f"{len(distinct)} distinct numbers",
-                "expected at most 1000 classes",
+                f"expected at most {MOST_VALUES:,} classes",
                 "declare it `real` or `count`",
                 column=cells.name,
             )

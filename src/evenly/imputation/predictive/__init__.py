@@ -8,6 +8,7 @@ indices in `column.classes`.
 from evenly.imputation.predictive.base import Predictive
 from evenly.imputation.predictive.choice import predictive_of
 from evenly.imputation.predictive.classes import BinaryPredictive, CategoricalPredictive, ClassPredictive
+from evenly.imputation.predictive.many_classes import ManyClassesPredictive
 from evenly.imputation.predictive.numbers import BinnedPredictive, ParametricPredictive, mix_parameters
 
 __all__ = [
@@ -15,6 +16,7 @@ __all__ = [
     "BinnedPredictive",
     "CategoricalPredictive",
     "ClassPredictive",
+    "ManyClassesPredictive",
     "ParametricPredictive",
     "Predictive",
     "mix_parameters",
