@@ -129,6 +129,8 @@ def _scale(feature: Feature, column: Column, cells: nw.Expr, scale: float, noise
         values = prepare(column, cells)
     elif feature.code is not None:
         values = nw.when(cells == float(feature.code)).then(1.0).otherwise(0.0 * cells)
+    elif feature.rest is not None:
+        values = nw.when(cells > float(feature.rest)).then(float(feature.rest)).otherwise(cells)
     if _noisy(feature):
         values = values + OFFSET + noise
     scaled: nw.Expr = feature.likelihood.scale_data(values, scale)

@@ -70,6 +70,11 @@ class ValidationCells(NamedTuple):
     """The predictions of the experts."""
 
     @property
+    def outcomes(self) -> npt.NDArray[np.intp]:
+        """The true classes, as codes of what is told apart."""
+        return np.asarray(self.spec.column.lump(self.truth), np.intp)
+
+    @property
     def usable(self) -> bool:
         """Whether there are enough cells, of a column that can be calibrated."""
         return len(self.truth) >= FEWEST and self.spec.is_calibrated
@@ -103,7 +108,7 @@ def calibrate(cells: ValidationCells, start: Calibration = PLAIN) -> Calibration
         start = _calibrate_mean(cells, spec, start)
         weights: Sequence[float] = (start.model_weight,)
     else:
-        score, marginal = partial(_log_score, cells.truth.astype(int)), np.asarray(spec.fitted.frequencies)
+        score, marginal = partial(_log_score, cells.outcomes), np.asarray(spec.fitted.frequencies)
         weights = MODEL_WEIGHTS
     tried = [
         replace(start, inverse_temperature=power, model_weight=weight)
@@ -218,7 +223,7 @@ def _what_counts(cells: ValidationCells, calibration: Calibration) -> Floats:
     predicted = cells.predict(calibration)
     if isinstance(cells.spec, BinnedColumn):
         return standardize(predicted.mean(), cells.truth, cells.spec.std)
-    return np.asarray(_probabilities(predicted)[np.arange(len(cells.truth)), cells.truth.astype(int)])
+    return np.asarray(_probabilities(predicted)[np.arange(len(cells.truth)), cells.outcomes])
 
 
 # --- near-duplicates ----------------------------------------------------------------------------------------------

@@ -25,6 +25,7 @@ from evenly.imputation.cost import COMPILED, calibration_seconds, fit_stages, tr
 from evenly.imputation.encoding import EncodedTable
 from evenly.imputation.ensemble import Ensemble, LearningCurves, chunk_size, chunks
 from evenly.imputation.learned_rows import LearnedRows
+from evenly.imputation.level_means import fit_means
 from evenly.imputation.settings import FitSettings
 from evenly.imputation.streaming import BatchStream, Source
 from evenly.imputation.trees import Work
@@ -59,16 +60,19 @@ def fit_ensemble(source: Source, scaler: LipschitzScaler, settings: FitSettings)
     if not n_modelled:
         return ensemble
     table = ensemble.encode(values)
+    if model.spec.reads_inputs:
+        ensemble = replace(ensemble, levels=fit_means(table.specs, table.values))
+        table = ensemble.encode(values)
     data = table.data(seed=scaler.seed_, with_inputs=model.spec.reads_inputs, keys=places)
     plan = settings.plan(source.n_rows, table, streamed=source.files is not None)
     share = TRAINING_SHARE if model.spec.calibrated else 1.0
     score = None
     if any(one.trace_likelihoods for one in settings.callbacks) and source.files is None:
         score = score_columns(model, table, data, settings.seed)
-    job = _Job(model, table.layout, data, plan, settings.seed, settings.deadline.share(share), score)
+    job = _Job(model, table, data, plan, settings.seed, settings.deadline.share(share), score)
     stream = None
     if source.files is not None and places is not None:
-        stream = BatchStream(source.files, ensemble, places, plan.batch_size, settings.seed, scaler.seed_)
+        stream = BatchStream(source.files, ensemble, places, plan.batch_size, settings.seed, scaler.seed_, table)
     units = _units(table, data, model, source.n_rows)
     start = TrainingStart(table.layout.names, plan.epochs, n_networks, units.baseline)
     watchers = settings.callbacks if model.spec.trains else ()
@@ -199,7 +203,7 @@ class _Job(NamedTuple):
     """Everything needed to train a network, possibly on another machine."""
 
     model: Model
-    layout: Layout
+    table: EncodedTable
     data: Data
     plan: Plan
     seed: int
@@ -259,11 +263,13 @@ def _train(
     share : float
         The share of the time to the deadline that it may take.
     """
-    model, layout, data, plan, seed, deadline, score = job
-    validate, shown, held = None, data, None
+    model, table, data, plan, seed, deadline, score = job
+    layout, validate, held = table.layout, None, None
     if model.hides_cells:
         held = hold_out(data.mask[:, : layout.n_columns], np.random.default_rng((seed, i)))
-        shown = data._replace(mask=without(data.mask, held))
+    shown = table.learn_from(data, held)
+    if held is not None:
+        shown = shown._replace(mask=without(data.mask, held))
         validate = validation_score(model, layout, shown, held)
     with nullcontext() if stream is None else stream(i, held) as parts:
         watchers = Watchers(validate, on_epoch, score if i == 0 else None, deadline, share)

@@ -9,6 +9,7 @@ from evenly.predictive.base import Predictive
 from evenly.predictive.bins import Bins, make_bins
 from evenly.predictive.choice import predictive_of
 from evenly.predictive.classes import BinaryPredictive, CategoricalPredictive, ClassPredictive
+from evenly.predictive.many_classes import ManyClassesPredictive
 from evenly.predictive.numbers import BinnedPredictive, ParametricPredictive, mix_parameters
 from evenly.predictive.scores import log_likelihood
 
@@ -18,6 +19,7 @@ __all__ = [
     "Bins",
     "CategoricalPredictive",
     "ClassPredictive",
+    "ManyClassesPredictive",
     "ParametricPredictive",
     "Predictive",
     "log_likelihood",

@@ -72,7 +72,13 @@ class FittedColumn(MeasuredColumn):
 
     @cached_property
     def frequencies(self) -> Floats:
-        """The observed shares of its classes."""
+        """The observed shares of its classes; those that are not modelled one by one share the last."""
+        shares, single = self.shares, self.column.n_single
+        return np.append(shares[:single], shares[single:].sum()) if self.column.has_rest else shares
+
+    @cached_property
+    def shares(self) -> Floats:
+        """The observed shares of all its classes."""
         counts, classes = self.statistics.counts or {}, self.column.classes or []
         shares = np.array([counts.get(float(k), 0) for k in range(len(classes))], np.float64)
         return np.asarray(shares / max(shares.sum(), 1.0))
@@ -106,7 +112,7 @@ class FittedColumn(MeasuredColumn):
     @property
     def unseen_code(self) -> float:
         """The code that classes get which fit did not see; the most frequent class where one feature holds them all."""
-        return UNSEEN if self.features[0].code is not None else float(np.argmax(self.frequencies))
+        return UNSEEN if self.features[0].code is not None else float(np.argmax(self.shares))
 
     def read(self, cells: TableColumn, *, strict: bool, handle_unknown: str) -> tuple[Floats, list[Change]]:
         """Return values or codes of cells in new rows that can be scaled, and what was changed to that end."""
@@ -179,7 +185,8 @@ class FittedColumn(MeasuredColumn):
             return np.where(missing, np.nan, np.nan_to_num(stacked).argmax(axis=-1))
         values = undo_values(first, parts[0])
         if column.has_classes:
-            return np.clip(np.rint(values), 0.0, len(column.classes or ()) - 1.0)
+            codes = np.clip(np.rint(values), 0.0, column.n_outcomes - 1.0)
+            return codes if first.rest is None else np.where(codes == first.rest, np.nan, codes)
         if first.likelihood.support.lower == 0.0:
             values = np.where(values - column.shift < 0.0, 0.0, values - column.shift)
         if column.clip is not None:  # what was raised to the clip was 0

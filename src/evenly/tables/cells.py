@@ -158,7 +158,7 @@ def column_likelihood(column: Column, own: Mapping[str, Likelihood] | None = Non
     assert column.likelihood is not None
     if own and column.likelihood in own:
         return own[column.likelihood]
-    return get_likelihood(column.likelihood, len(column.classes or ()))
+    return get_likelihood(column.likelihood, column.n_outcomes)
 
 
 def check_values(column: Column, values: Floats, family: Likelihood) -> None:

@@ -16,6 +16,7 @@ from evenly.likelihoods import Likelihood, get_likelihood
 from evenly.tables.columns import TableColumn
 from evenly.tables.frames import open_table
 from evenly.tables.kind_inference import NO_DATA, Decision, decide_kind, find_classes
+from evenly.tables.many_classes import in_order
 from evenly.tables.profile import ColumnProfile, Value, profile_column, read_number
 from evenly.tables.schema import CLASS_KINDS, KINDS, Column, Schema, declared_name, fits, implied_kind, outside
 from evenly.tables.spellings import merge_classes as merge_spellings
@@ -183,7 +184,7 @@ def infer_column(
         return column
     _refuse_cells(column, profile)
     if column.has_classes:
-        column.classes = list(classes) if classes else find_classes(cells, profile)
+        column.classes = list(classes) if classes else in_order(column, find_classes(cells, profile), profile)
         if not column.classes:
             return Column(name=cells.name, kind="ignore", note=NO_DATA)
         if column.kind == "binary" and len(column.classes) > 2:
@@ -247,7 +248,7 @@ def complete(column: Column, cells: TableColumn, profile: Callable[[], ColumnPro
     if column.has_classes and column.classes is None:
         seen = profile_column(cells, column.missing) if profile is None else profile()
         _refuse_cells(column, seen)
-        found = find_classes(cells, seen)
+        found = in_order(column, find_classes(cells, seen), seen)
         column.classes = [one for one in found if str(one) not in column.same]
     return column
 

@@ -11,9 +11,10 @@ import numpy as np
 from evenly._support import DATE, TableError, refuse_surrogates
 from evenly.tables.columns import TableColumn
 from evenly.tables.decisions import Decision as Decision
-from evenly.tables.number_kinds import MOST_CLASSES, decide_numbers
+from evenly.tables.many_classes import describe_many, refuse_many
+from evenly.tables.number_kinds import decide_numbers
 from evenly.tables.profile import ColumnProfile, TextSummary, Value
-from evenly.tables.schema import Kind
+from evenly.tables.schema import MOST_SINGLE, MOST_VALUES, Kind
 
 NO_DATA = "no data"
 """The note of a column without an observed cell."""
@@ -35,9 +36,11 @@ def decide_kind(cells: TableColumn, profile: ColumnProfile) -> Decision:
     if cells.categories is not None:
         n = len(cells.categories)
         # A category is meant as classes, unless most classes have too few cells to learn from.
-        if n > MOST_CLASSES and n > min(0.1 * profile.n, 10 * MOST_CLASSES):
-            return Decision("ignore", f"{n} classes in {profile.n} cells; declare it `categorical` to use it")
-        return Decision("ordinal" if cells.ordered else "binary" if n == 2 else "categorical")
+        if refused := refuse_many(n, profile.n):
+            return Decision("ignore", refused)
+        if cells.ordered and n <= MOST_SINGLE:
+            return Decision("ordinal")
+        return Decision("binary" if n == 2 else "categorical", describe_many(n))
     return decide_numbers(cells, profile) if profile.numeric else Decision(*_decide_texts(profile))
 
 
@@ -47,9 +50,9 @@ def _decide_texts(profile: ColumnProfile) -> tuple[Kind, str]:
         return "ignore", "dates or times"
     if n_distinct > 10 and n_distinct > 0.5 * profile.n:
         return "ignore", "free text" if wordy else "identifier: nearly every cell differs"
-    if n_distinct > MOST_CLASSES:
-        return "ignore", f"{n_distinct} classes: more than {MOST_CLASSES}; declare it `categorical` to use it"
-    return ("binary" if n_distinct == 2 else "categorical"), ""
+    if refused := refuse_many(n_distinct, profile.n):
+        return "ignore", refused
+    return ("binary" if n_distinct == 2 else "categorical"), describe_many(n_distinct)
 
 
 def _summarize(texts: list[str]) -> TextSummary:
@@ -77,10 +80,10 @@ def find_classes(cells: TableColumn, profile: ColumnProfile) -> list[Value]:
     else:
         assert profile.numbers is not None
         distinct = np.unique(profile.numbers[~np.isnan(profile.numbers)])
-        if len(distinct) > 1000:
+        if len(distinct) > MOST_VALUES:
             raise TableError(
                 f"{len(distinct)} distinct numbers",
-                "expected at most 1000 classes",
+                f"expected at most {MOST_VALUES:,} classes",
                 "declare it `real` or `count`",
                 column=cells.name,
             )

@@ -7,6 +7,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from evenly._support import TableError, align, one_line, parse_json, read_limited, show, write_text
@@ -22,6 +23,8 @@ Confidence = Literal["sure", "likely", "doubtful"]
 MOST_BYTES, MOST_VALUES = 1 << 26, 10_000
 """The largest file of a schema, and the largest number of classes or markers of a column in it."""
 SEE = "see docs/schema.md"
+MOST_SINGLE = 100
+"""Classes of a categorical column that are modelled one by one; those after them in its list are modelled as one."""
 
 DEFAULT_LIKELIHOOD = {kind: name for name, family in FAMILIES.items() for kind in family.default_for}
 """The paper's likelihood of each kind; ordinal columns are modelled as categorical."""
@@ -37,7 +40,9 @@ class Column(BaseModel):
     likelihood : str or None
         The name of its likelihood; None for an ignored column.
     classes : list or None
-        The classes of a binary, categorical or ordinal column, in the order of their codes.
+        The classes of a binary, categorical or ordinal column, in the order of their codes. If a categorical column has
+        more than a hundred, the first hundred are modelled one by one and the others as one; where classes are taken
+        from the table, they are then listed by how often they occur.
     shift : float
         Added to every cell before the likelihood, so that a positive column may have zeros.
     clip : float or None
@@ -116,6 +121,32 @@ class Column(BaseModel):
     def has_classes(self) -> bool:
         """Whether the column is a choice among classes."""
         return self.kind in CLASS_KINDS
+
+    @property
+    def has_rest(self) -> bool:
+        """Whether it has so many classes that those after the first hundred are modelled as one."""
+        return self.kind == "categorical" and len(self.classes or ()) > MOST_SINGLE
+
+    @property
+    def n_single(self) -> int:
+        """How many of its classes are modelled one by one; the code of the rest, if there is one."""
+        return MOST_SINGLE if self.has_rest else len(self.classes or ())
+
+    @property
+    def n_outcomes(self) -> int:
+        """How many outcomes are told apart: the classes that are modelled one by one, and the rest."""
+        return self.n_single + self.has_rest
+
+    def lump(self, codes: Any) -> Any:
+        """Return codes with those of the rest as one; missing cells stay.
+
+        Examples
+        --------
+        >>> town = Column(name="town", kind="categorical", classes=[f"town {i}" for i in range(400)])
+        >>> town.n_outcomes, town.lump(np.array([7.0, 99.0, 312.0, np.nan])).tolist()
+        (101, [7.0, 99.0, 100.0, nan])
+        """
+        return np.minimum(codes, self.n_single) if self.has_rest else codes
 
 
 class Schema(BaseModel):

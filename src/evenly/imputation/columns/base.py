@@ -106,7 +106,7 @@ class ModelledColumn(ColumnSpec):
         """Raise an error if the numbers are not of such a column."""
         if self.fitted.family is None or not self.fitted.statistics.n:
             raise ValueError(f"a model of {show(self.name)}, which is ignored or empty")
-        n_inputs = len(self.column.classes or ()) if self.column.kind in ("categorical", "ordinal") else 1
+        n_inputs = self.column.n_outcomes if self.column.kind in ("categorical", "ordinal") else 1
         if not len(self.centers) == len(self.spreads) == n_inputs:
             raise ValueError(f"{len(self.centers)} centers of {show(self.name)}, expected {n_inputs}")
         finite = np.isfinite([*self.extent, *self.centers, *self.spreads]).all()
@@ -258,7 +258,7 @@ def standardize(values: Floats, center: Any, spread: Any) -> Floats:
 def encoder_inputs(column: Column, values: Floats) -> Floats:
     """Return the unscaled inputs of an encoder, the same under every method: one-hot classes, logs of positives."""
     if column.kind in ("categorical", "ordinal"):
-        return np.asarray(values[:, None] == np.arange(len(column.classes or ())), np.float64)
+        return np.asarray(column.lump(values)[:, None] == np.arange(column.n_outcomes), np.float64)
     if column.kind == "positive":
         values = np.log(prepare(column, values))
     return values[:, None]

@@ -25,11 +25,14 @@ from evenly.predictive import (
     BinaryPredictive,
     CategoricalPredictive,
     ClassPredictive,
+    ManyClassesPredictive,
     Predictive,
     predictive_of,
 )
 from evenly.tables import Floats
 
+MOST_GAUSSIAN = 30
+"""Of a column with many classes, the Gaussian expert sees the 30 most frequent: it costs the cube of its features."""
 LEAST_CLASS = 0.02
 """Smallest probability of a class from the Gaussian expert, relative to its frequency: a normal has no bounds."""
 
@@ -99,19 +102,22 @@ class LikelihoodColumn(ModelledColumn):
     def _of_classes(self, shares: Floats, *, binary: bool) -> ClassPredictive:
         if binary:
             return BinaryPredictive(self.column, shares[..., 1])
+        if self.column.has_rest:
+            return ManyClassesPredictive.of(self.column, shares, self.fitted.shares)
         return CategoricalPredictive(self.column, shares)
 
     @property
     def n_gaussian(self) -> int:
-        return len(self.centers)
+        return min(len(self.centers), MOST_GAUSSIAN) if self.column.has_rest else len(self.centers)
 
     def gaussian_features(self, values: Floats) -> Floats:
-        standard = standardize(encoder_inputs(self.column, values), self.centers, self.spreads)
+        n = self.n_gaussian
+        standard = standardize(encoder_inputs(self.column, values)[:, :n], self.centers[:n], self.spreads[:n])
         return np.where(np.isnan(values)[:, None], np.nan, np.clip(standard, -FARTHEST_TARGET, FARTHEST_TARGET))
 
     def from_gaussian(self, means: Floats, stds: Floats) -> Predictive | None:
-        """Return the probabilities of classes; numbers with a given likelihood are left to the model."""
-        if not self.column.has_classes:
+        """Return the probabilities of classes; numbers with a likelihood and many classes are left to the model."""
+        if not self.column.has_classes or self.column.has_rest:
             return None
         likely = np.asarray(self.centers) + np.asarray(self.spreads) * means
         least = LEAST_CLASS * np.asarray(self.fitted.frequencies)
