@@ -111,7 +111,7 @@ def test_the_marginal_model_imputes_the_most_frequent_town_and_goes_on_after_loa
 
 
 def test_trials_and_peers_score_towns_by_their_error_rate():
-    table = table_of_towns(560)
+    table = table_of_towns(800)
     first, second = compare_imputers([Imputer("marginal", random_state=0), "knn"], table, random_state=0)
     assert first.columns[0].measure == second.columns[0].measure == "error rate"
     mode = 1.0 - table["town"].value_counts(normalize=True).max()

@@ -101,21 +101,19 @@ def fit_model(
         state = state._replace(n_rows=np.int32(stream.n_steps * plan.batch_size))
     if plan.optimizer == "sgd":
         state = state.by_momentum()
-    traced: list[list[npt.NDArray[Any]]] = []
-    scored: list[npt.NDArray[Any]] = []
+    traced, scored = list[list[npt.NDArray[Any]]](), list[npt.NDArray[Any]]()
     histories, scores, best, cooled, pace = [], [], state, False, _Pace(watchers)
     for at, until in zip(visits.stops, [*visits.stops[1:], None], strict=True):
         if plan.trace_points or (plan.trace_points == 0 and not traced):
             traced.append(_trace(model, layout, on_device, state, batches.first, whole=bool(plan.trace_points)))
-            if watchers.score_columns:
-                scored.append(watchers.score_columns(_parameters(state), _rows(state, data)))
+            scored += _score(watchers, state, data)
         if watchers.validate:
             scores.append(watchers.validate(_parameters(state)))
             if scores[-1] >= max(scores):
                 best = state
         if cooled or until is None or (int(state.epoch) < at and not pace.hurried):  # finished, or stopped before
             break
-        n_epochs = int(until - at)
+        n_epochs, rows = int(until - at), stream.parts if stream else on_device
         if pace.hurried or (watchers.validate and len(scores) - np.argmax(scores) > PATIENCE):
             n_epochs = pace.shorten(min(max(1, round(COOL_DOWN * visits.n)), int(visits.n - at)))
             if not n_epochs:
@@ -128,7 +126,6 @@ def fit_model(
             stops = watchers.on_epoch is not None and watchers.on_epoch(epoch, info)
             return pace.visited(cooled=last) or stops
 
-        rows = stream.parts if stream else on_device
         with part(at / max(visits.n, 1), (at + n_epochs) / max(visits.n, 1)):
             state, history = train(
                 model, layout, rows, state, epochs=n_epochs, batch_size=plan.batch_size, on_epoch=on_visit
@@ -136,9 +133,14 @@ def fit_model(
         histories.append(history)
     state = best if watchers.validate else state
     history = _join(histories, visits.per_epoch)
-    trace = _join_traces(visits.stops, traced)
-    trace = trace._replace(log_likelihood=np.array(scored or np.zeros((0, 0))), not_finite=history.not_finite)
+    trace = _join_traces(visits.stops, traced)._replace(not_finite=history.not_finite)
+    trace = trace._replace(log_likelihood=np.array(scored or np.zeros((0, 0))))
     return Fitted(_parameters(state), history, trace, _rows(state, data))
+
+
+def _score(watchers: Watchers, state: State, data: Data) -> list[npt.NDArray[Any]]:
+    """Return the columns' scores at a point of the trace, if somebody wants them."""
+    return [watchers.score_columns(_parameters(state), _rows(state, data))] if watchers.score_columns else []
 
 
 def _plan_visits(plan: Plan, batches: Batches, stream: Stream | None, *, validated: bool) -> _Visits:
