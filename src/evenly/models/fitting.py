@@ -109,8 +109,7 @@ def fit_model(
             scored += _score(watchers, state, data)
         if watchers.validate:
             scores.append(watchers.validate(_parameters(state)))
-            if scores[-1] >= max(scores):
-                best = state
+            best = state if scores[-1] >= max(scores) else best
         if cooled or until is None or (int(state.epoch) < at and not pace.hurried):  # finished, or stopped before
             break
         n_epochs, rows = int(until - at), stream.parts if stream else on_device
@@ -133,8 +132,8 @@ def fit_model(
         histories.append(history)
     state = best if watchers.validate else state
     history = _join(histories, visits.per_epoch)
-    trace = _join_traces(visits.stops, traced)._replace(not_finite=history.not_finite)
-    trace = trace._replace(log_likelihood=np.array(scored or np.zeros((0, 0))))
+    more = {"log_likelihood": np.array(scored or np.zeros((0, 0))), "not_finite": history.not_finite}
+    trace = _join_traces(visits.stops, traced)._replace(**more)
     return Fitted(_parameters(state), history, trace, _rows(state, data))
 
 
