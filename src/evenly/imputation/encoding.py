@@ -19,7 +19,7 @@ from evenly.imputation.columns import ModelledColumn
 from evenly.imputation.level_means import LevelMeans, inputs_without_own, plan_means
 from evenly.models import Data, Layout
 from evenly.scaling import balancing_weights
-from evenly.tables import Floats
+from evenly.tables import BLOCK, Floats
 
 LARGEST_TARGET = 1e30
 """Targets are clipped here, to fit into single precision; only numbers such as 1e300 are affected."""
@@ -132,7 +132,9 @@ class EncodedTable:
                 at += 1
             if with_inputs:
                 width = len(spec.centers)
-                data.inputs[:, into : into + width] = spec.inputs(values)
+                for start in range(0, len(values), BLOCK):  # in double precision, many classes would take much memory
+                    some = slice(start, start + BLOCK)
+                    data.inputs[some, into : into + width] = spec.inputs(values[some])
                 into += width
         if with_inputs and self.levels is not None:
             data.inputs[:, into : into + self.levels.width] = self.levels.inputs(self.values)
