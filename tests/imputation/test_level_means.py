@@ -172,3 +172,10 @@ def test_towns_improve_what_they_determine_and_are_imputed_better_than_the_mode(
     assert errors[0] < 0.75 * errors[1]
     most_frequent = table["town"].mode()[0]
     assert wrong < 0.8 * (truth["town"] != most_frequent)[at["town"]].mean()
+
+
+def test_inputs_of_many_classes_are_standardized_as_all_are():
+    specs, values = encode(town_table())
+    inputs = specs[0].inputs(values[0][~np.isnan(values[0])])
+    np.testing.assert_allclose(inputs.mean(0), 0.0, atol=1e-12)
+    np.testing.assert_allclose(inputs.std(0), 1.0, atol=1e-12)

@@ -23,12 +23,14 @@ from evenly.imputation import streaming
 from evenly.imputation.columns import describe
 from evenly.imputation.encoding import EncodedColumn, EncodedTable, lay_out
 from evenly.imputation.ensemble import Ensemble
+from evenly.imputation.level_means import fit_means
 from evenly.imputation.streaming import BatchStream, ahead, draw_sample
 from evenly.io import parquet, write_parts
-from evenly.io.parquet import Parquet, is_dataset, open_parquet
+from evenly.io.parquet import Parquet, Piece, is_dataset, open_parquet
 from evenly.models import Plan, Stream, Watchers
 from evenly.models.fitting import fit_model
 from evenly.models.vae import VAE
+from evenly.tables.frames import open_table
 
 N = 6_000
 SMALL = {"hidden_size": 32, "n_networks": 1, "kinds": {"note": "ignore"}, "random_state": 0}
@@ -125,6 +127,49 @@ def test_it_learns_from_files_as_it_does_from_a_table_in_memory(learned):
         assert error < (0.9 if name == "count" else 0.6) * alone[name]
     # Some 1,200 cells of a column: a mean over five columns is good to a few hundredths.
     assert np.mean([*streamed.values()]) < 1.1 * np.mean([*in_memory.values()])
+
+
+@pytest.mark.more
+def test_towns_are_learned_from_files(tmp_path):
+    rng = np.random.default_rng(0)
+    town = rng.permutation(5_000) % 200
+    effect = rng.normal(size=200)
+    truth = effect[town] + 0.3 * rng.normal(size=5_000)
+    gone = rng.random(5_000) < 0.2
+    names = pl.Series([f"town {code}" for code in town])
+    table = pl.DataFrame({"town": names, "income": truth, "x": rng.normal(size=5_000)})
+    table = table.with_columns(pl.when(pl.Series(~gone)).then("income").alias("income"))
+    imputer = make_imputer(epochs=15, **{**SMALL, "kinds": None}).fit(write_files(table, tmp_path))
+    full = imputer.transform(table)
+    assert np.sqrt(((full["income"].to_numpy() - truth)[gone] ** 2).mean()) < 0.6 * truth.std()
+
+
+def test_means_by_class_are_those_of_the_sample_without_held_out_cells():
+    table = pl.DataFrame({"town": [f"town {i % 150}" for i in range(900)], "x": np.arange(900.0) % 150})
+    columns = LipschitzScaler("lip-none", random_state=0).fit(table).columns_
+    values = [one.encode(cells)[0] for one, cells in zip(columns, open_table(table).columns, strict=True)]
+    specs = tuple(describe(one, own) for one, own in zip(columns, values, strict=True))
+    ensemble = Ensemble(VAE(2, 8), specs, 900)
+    encoded = ensemble.encode(values)
+    encoded = replace(encoded, levels=fit_means(encoded.specs, encoded.values))
+    held = np.zeros((900, 2), bool)
+    held[::150, 1] = True  # all numbers of one town
+    seen = []
+
+    class Files:
+        n_rows = 900
+
+        def shuffled(self, names, rng):
+            yield Piece(0, table)
+
+    stream = BatchStream(Files(), ensemble, np.arange(900), 225, 0, 7, encoded)
+    for cells in (None, held):
+        with stream(0, cells) as opened:
+            seen.append(next(opened.parts))
+    at = len(encoded.layout.inputs) - 1
+    different = [len(np.unique(one.inputs[:, at].round(3))) for one in seen]
+    # All towns differ. Without the held-out numbers, the first has the mean of all, which is that of the 76th.
+    assert different == [150, 149]
 
 
 def test_the_history_is_by_epoch_and_of_all_rows(learned):

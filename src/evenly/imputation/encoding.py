@@ -19,7 +19,7 @@ from evenly.imputation.columns import ModelledColumn
 from evenly.imputation.level_means import LevelMeans, inputs_without_own, plan_means
 from evenly.models import Data, Layout
 from evenly.scaling import balancing_weights, settle
-from evenly.tables import Floats
+from evenly.tables import BLOCK, Floats
 
 MOST_WEIGHT = 4.0
 """Balancing weights are clipped to this factor around the median, so that rare classes cannot dominate the loss."""
@@ -126,7 +126,12 @@ class EncodedTable:
                 at += 1
             if with_inputs:
                 width = spec.n_inputs
-                data.inputs[:, into : into + width] = spec.inputs(values, seed, keys)
+                # In double precision, many classes would take much memory.
+                block = BLOCK if spec.inputs_need_no_draw else max(1, len(values))
+                for start in range(0, len(values), block):
+                    some = slice(start, start + block)
+                    own = None if keys is None else keys[some]
+                    data.inputs[some, into : into + width] = spec.inputs(values[some], seed, own)
                 into += width
         if with_inputs and self.levels is not None:
             data.inputs[:, into : into + self.levels.width] = self.levels.inputs(self.values)

@@ -206,6 +206,11 @@ class ModelledColumn(ColumnSpec):
         """The number of inputs of an encoder."""
         return len(self.centers)
 
+    @property
+    def inputs_need_no_draw(self) -> bool:
+        """Whether the inputs of a row depend on nothing but its cell."""
+        return True
+
     def inputs(self, values: Floats, seed: int | None, keys: npt.NDArray[np.int64] | None = None) -> Floats:
         """Return the inputs of an encoder, standardized and the same under every method; 0 where missing.
 

@@ -64,6 +64,10 @@ class LikelihoodColumn(ModelledColumn):
     def n_inputs(self) -> int:
         return len(self.fitted.features) if self.raw_inputs else len(self.centers)
 
+    @property
+    def inputs_need_no_draw(self) -> bool:
+        return not self.raw_inputs
+
     def inputs(self, values: Floats, seed: int | None, keys: npt.NDArray[np.int64] | None = None) -> Floats:
         if not self.raw_inputs:
             return super().inputs(values, seed, keys)

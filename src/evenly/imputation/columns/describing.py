@@ -42,10 +42,7 @@ def describe(
     seen = values[~np.isnan(values)]
     if fitted.statistics.constant:
         return UnmodelledColumn(fitted, float(seen[0]))
-    inputs = encoder_inputs(fitted.column, seen)
-    # Divided by the largest first: squares of 1e300 overflow.
-    unit = np.maximum(np.abs(inputs).max(0), 1e-300)
-    means, stds = (inputs / unit).mean(0), (inputs / unit).std(0)
+    unit, means, stds = _moments(fitted, seen)
     common: dict[str, Any] = {
         "observed": len(seen) / len(values),
         "extent": (float(seen.min()), float(seen.max())),
@@ -64,6 +61,18 @@ def describe(
         return UnmodelledColumn(fitted, float(np.quantile(seen, 0.5, method="lower")), too_far=True)
     fill = tuple(float(one[0]) for one in fitted.targets(seen[:1], None))
     return LikelihoodColumn(fitted, **common, jacobian=_log_jacobian(fitted, seen), fill=fill, raw_inputs=raw_inputs)
+
+
+def _moments(fitted: FittedColumn, seen: Floats) -> tuple[Floats, Floats, Floats]:
+    """Return units of the inputs, and their means and standard deviations in these units."""
+    column = fitted.column
+    if column.has_rest:  # of as many inputs, no array of all rows
+        shares = np.bincount(column.lump(seen).astype(np.intp), minlength=column.n_outcomes) / len(seen)
+        return np.ones(len(shares)), shares, np.sqrt(shares * (1.0 - shares))
+    inputs = encoder_inputs(column, seen)
+    # Divided by the largest first: squares of 1e300 overflow.
+    unit = np.maximum(np.abs(inputs).max(0), 1e-300)
+    return unit, (inputs / unit).mean(0), (inputs / unit).std(0)
 
 
 def _log_jacobian(fitted: FittedColumn, seen: Floats) -> float:
