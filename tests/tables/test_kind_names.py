@@ -31,7 +31,16 @@ def test_words(name, words):
         ("paid", None),
         ("solid", None),
         ("patient", "unit"),
-        ("patients", None),
+        ("patients", "quantity"),
+        ("n_obs", "quantity"),
+        ("pat.karno", None),
+        ("cell_shape_uniformity", None),
+        ("occupation_husb", "classes"),
+        ("relig", "classes"),
+        ("treatm", "classes"),
+        ("companies", "quantity"),
+        ("species", "classes"),
+        ("tenure", "quantity"),
         ("order_no", "running"),
         ("n_orders", "quantity"),
         ("zip_code", "code"),
@@ -54,7 +63,15 @@ def test_meanings(name, meaning):
 
 @pytest.mark.parametrize(
     ("name", "part"),
-    [("birth_year", "year"), ("Année de naissance", "year"), ("months", None), ("dayofweek", "weekday")],
+    [
+        ("birth_year", "year"),
+        ("Année de naissance", "year"),
+        ("months", None),
+        ("dayofweek", "weekday"),
+        ("Day of Week", "weekday"),
+        ("YearBuilt", "year"),
+        ("day", "day"),
+    ],
 )
 def test_parts_of_dates(name, part):
     assert read_name(name).calendar == part

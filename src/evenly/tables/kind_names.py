@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from dataclasses import dataclass
+from functools import cache
 from typing import Literal
 
 Meaning = Literal["key", "unit", "running", "code", "place", "classes", "levels", "quantity", "time"]
@@ -18,12 +19,13 @@ how many (`age`). `time`: when (`week`).
 Calendar = Literal["year", "month", "quarter", "weekday", "season", "hour", "minute", "day"]
 
 _WORDS: dict[str, str] = {
-    "key": """id ids uid pid uuid guid identifier identification ssn rowid rowname rownames unnamed caseid record
-        identifiant identificador identificatore identificativo kennung schluessel""",
+    "key": """id ids uid pid uuid guid identifier identification ssn rowid rowname rownames unnamed caseid identifiant
+        identificador identificatore identificativo kennung schluessel""",
     "unit": """person subject subj patient pat individual indiv household hh firm company customer client user member
         participant respondent student pupil employee employer worker animal mouse rat chick cow litter family twin
         pair account contract school classroom teacher physician hospital clinic kunde patientin proband firma haushalt
-        vertrag schule personne entreprise ecole cliente paciente persona empresa escuela azienda scuola""",
+        vertrag schule personne entreprise ecole cliente paciente persona empresa escuela azienda scuola dog bird fish
+        monkey pig sheep horse plant tree seed plate wafer part coil tube sample vial pot farm""",
     "running": """nr no num number nummer numero numer nro key index idx serial case obs observation row seq sequence
         lfd""",
     "code": """code codes cod codigo codice kode kod zip zipcode zipcodes postal postcode postalcode plz postleitzahl
@@ -33,20 +35,23 @@ _WORDS: dict[str, str] = {
         continent territory ward precinct tract parish canton kanton bundesland stadt kreis gemeinde landkreis
         departement ville pays ciudad pais provincia comuna comune municipio regione regiao cidade bairro regio
         provincie estado station site location store shop branch airport lab laboratory machine operator rater judge
-        interviewer plot lot tank cage center centre centro zentrum inst institution product produkt producto""",
-    "classes": """type typ tipo kind sort sorte soort art group grp gruppe groupe grupo gruppo groep class classe clase
-        klasse category cat categorie categoria kategorie cluster segment race ethnicity eth ethnic origin nationality
+        interviewer plot lot tank cage center centre centro zentrum inst institution borough neighborhood
+        neighbourhood""",
+    "classes": """type typ tipo kind sorte soort group grp gruppe groupe grupo gruppo groep class classe clase klasse
+        category cat categorie categoria kategorie cluster segment race ethnicity eth ethnic origin nationality
         religion relig language lang gender sex sexe sexo geschlecht geslacht sesso genero marital marriage married
         marstat civil familienstand relationship relation status stat occupation occup occ job profession beruf metier
         profesion ocupacion industry sector department dept division major species breed variety strain genotype
         treatment treat trt arm condition cond mode method brand marke model make colour color farbe couleur cor colore
-        kleur shape material party batch block blk blood channel device browser platform position pos role label target
-        diagnosis diag dx cause reason purpose zone workclass employment housing tenure vehicle fuel transmission item
-        choice chosen letter flag indicator team league shift topic cultivar specimen tissue plan scheme program
-        programme experiment expt""",
-    "levels": "level levels lvl grade stage tier bracket band stufe niveau nivel livello decile quartile quintile",
+        kleur shape material party batch block blk blood channel device browser platform role label target diagnosis
+        diag dx cause reason purpose zone workclass employment housing vehicle fuel transmission item choice chosen
+        letter flag indicator team league shift topic cultivar specimen tissue plan scheme program programme experiment
+        expt div ind product produkt producto diet feed drug gene allele outcome result answer vote denomination denom
+        residence dwelling zona ethn mstat""",
+    "levels": """level levels lvl grade stage tier bracket band stufe niveau nivel livello decile quartile quintile
+        degree severity""",
     "time": """time t date wave round step tick period epoch trend session week semaine woche semana settimana sweep
-        cycle lap elapsed trial""",
+        cycle lap elapsed trial order""",
     "quantity": """age ages alter edad eta idade size sizes count counts total sum mean average avg median min max std
         sd var rate ratio share percent pct perc proportion prop fraction freq frequency prob probability amount price
         cost costs fee value worth wage wages salary income earnings revenue sales profit budget spending expenditure
@@ -57,9 +62,9 @@ _WORDS: dict[str, str] = {
         members adults households rooms bedrooms bathrooms visits calls trips deaths births cases events accidents
         crimes goals wins losses runs hits cylinders doors gears seats population pop gdp km miles mpg kg lbs mg cm mm
         usd eur quantity qty units latitude longitude lat lon lng pulse bp anzahl menge preis betrag groesse gewicht
-        cantidad prix precio importo peso""",
+        cantidad prix precio importo peso tenure""",
     "year": "year yr jahr annee ano anio anno jaar rok aar yyyy",
-    "month": "month mon mth monat mois mes mese maand miesiac",
+    "month": "month mon mth monat mois mes mese maand miesiac mnth mo",
     "quarter": "quarter qtr quartal trimestre kwartaal",
     "weekday": "weekday dow wday dayofweek wochentag joursemaine diasemana weekdag",
     "season": "season saison jahreszeit estacion stagione seizoen",
@@ -68,6 +73,8 @@ _WORDS: dict[str, str] = {
     "day": "day tag jour dia giorno dag mday yday dayofmonth dayofyear doy",
 }
 _MEANINGS = {word: meaning for meaning, words in _WORDS.items() for word in words.split()}
+LEAST_CUT = 5
+"""Letters that are left of a word that is cut off, at least: `relig`, `treatm`."""
 _CALENDAR = ("year", "month", "quarter", "weekday", "season", "hour", "minute", "day")
 
 _JOINED_KEY = re.compile(
@@ -96,7 +103,7 @@ _MEASURING = (
     "min",
 )
 """Words that measure what stands after them, unless it groups: `rate_marriage`, but `rate_class`."""
-_GROUPING = ("group", "grp", "class", "category", "cat", "cluster", "segment", "type", "code", "id")
+_GROUPING = ("group", "grp", "class", "category", "cat", "cluster", "segment", "type", "kind", "code", "id")
 _OF = ("of", "de", "der", "des", "von", "van", "di", "du", "per", "in", "by", "at", "on", "for", "from", "since", "to")
 _TAIL = re.compile(r"^([0-9]+|[a-z])$")
 
@@ -115,12 +122,15 @@ class NameReading:
         What a word before the head says: `region_id` is a key of regions.
     alone : bool
         Whether the name is one word.
+    grouping : bool
+        Whether the head groups whatever stands before it: `age_group`, `subclass`.
     """
 
     meaning: Meaning | None = None
     calendar: Calendar | None = None
     part: Meaning | None = None
     alone: bool = True
+    grouping: bool = False
 
 
 def words_of(name: str) -> list[str]:
@@ -153,31 +163,44 @@ def read_name(name: str) -> NameReading:
     words = words_of(name)
     if len(words) > 1 and words[0] in _COUNTING:
         return NameReading("quantity", alone=False)
-    if of := next((place for place, word in enumerate(words) if word in _OF and place), 0):
-        words = words[:of]
-    while len(words) > 1 and _TAIL.match(words[-1]):  # of a year, or of one of several alike
-        words.pop()
+    if (whole := _MEANINGS.get("".join(words))) is None:  # `day of week` is one word
+        if of := next((place for place, word in enumerate(words) if word in _OF and place), 0):
+            words = words[:of]
+        while len(words) > 1 and _TAIL.match(words[-1]):  # of a year, or of one of several alike
+            words.pop()
     if not words:
         return NameReading()
     if len(words) > 1 and words[0] in _MEASURING and words[-1] not in _GROUPING:
         return NameReading("quantity", alone=False)
-    joined = "".join(words)
-    found = [_MEANINGS.get(joined)] if joined in _MEANINGS else [_meaning(word) for word in words]
-    if found[-1] in _CALENDAR:
-        return NameReading(calendar=found[-1], alone=len(words) == 1)  # type: ignore[arg-type]
+    whole = whole or _MEANINGS.get("".join(words))
+    found = [whole] if whole else [_meaning(word) for word in words]
     known = [one for one in found if one is not None and one not in _CALENDAR]
+    part_of_date = found[-1] if known else next((one for one in found if one), None)
+    if part_of_date in _CALENDAR:
+        return NameReading(calendar=part_of_date, alone=len(words) == 1)  # type: ignore[arg-type]
     if found[-1] is None and "quantity" in known:
         return NameReading("quantity", alone=False)
-    meaning = found[-1] or (known[0] if known else None)
+    # Without a noun that says something, the first word does (`occupation_husb`), unless it owns what comes next.
+    meaning = found[-1] or (found[0] if found[0] in ("code", "classes", "levels", "quantity", "time") else None)
     part = next((one for one in known if one != meaning), None)
-    return NameReading(meaning, part=part, alone=len(words) == 1)  # type: ignore[arg-type]
+    grouping = words[-1] in _GROUPING or _JOINED.search(words[-1]) is not None
+    alone = len(words) == 1 and not _JOINED_RUNNING.match(words[0])
+    return NameReading(meaning, part=part, alone=alone, grouping=grouping)  # type: ignore[arg-type]
 
 
+@cache
 def _meaning(word: str) -> str | None:
+    """Return what a word says: as it is, as two in one, as a plural (of things: how many) or cut off at its end."""
     if word in _MEANINGS:
         return _MEANINGS[word]
     if _JOINED_KEY.match(word):
         return "key"
     if joined := _JOINED.search(word):
         return "code" if joined[1].startswith(("cod", "fip")) else "place" if joined[1] == "region" else "classes"
-    return "running" if _JOINED_RUNNING.match(word) else None
+    if _JOINED_RUNNING.match(word):
+        return "running"
+    singular = {word.removesuffix("s"), word.removesuffix("es"), word.removesuffix("ies") + "y"} - {word}
+    if word.endswith("s") and {_MEANINGS.get(one) for one in singular} & {"unit", "place", "classes"}:
+        return "quantity"
+    longer = {meaning for known, meaning in _MEANINGS.items() if len(word) >= LEAST_CUT and known.startswith(word)}
+    return longer.pop() if len(longer) == 1 else None

@@ -9,6 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+import numpy as np
+
 from evenly.tables.columns import TableColumn
 from evenly.tables.decisions import Decision
 from evenly.tables.kind_names import NameReading, read_name
@@ -145,6 +147,18 @@ def fractions(column: Numbers) -> Decision | None:
     return Decision("real" if column.low < 0.0 else "positive")
 
 
+def dates(column: Numbers) -> Decision | None:
+    """Numbers such as 20241231 are dates, if all of them are."""
+    low, high = 1e4 * YEARS[0] + 101.0, 1e4 * YEARS[1] + 1231.0
+    numbers = column.profile.numbers
+    if numbers is None or not (low <= column.low and column.high <= high) or column.profile.n < ROWS_A_LEVEL:
+        return None
+    seen = numbers[~np.isnan(numbers)]
+    month, day = seen // 100 % 100, seen % 100
+    valid = (month >= 1) & (month <= 12) & (day >= 1) & (day <= 31)
+    return Decision("ignore", "dates or times, as numbers", "likely", "count") if valid.all() else None
+
+
 def calendar(column: Numbers) -> Decision | None:
     """Years, hours and days are numbers; months, quarters and weekdays are classes in order."""
     part = column.name.calendar
@@ -170,7 +184,10 @@ def keys(column: Numbers) -> Decision | None:
     if name.meaning == "running" and not _runs(column):
         return None
     if name.meaning == "unit" and n_levels <= FEWER_LEVELS:
-        return None
+        numbered = column.contiguous and column.low == 1.0 and column.rows_a_level >= SEVERAL_ROWS
+        return (
+            Decision("categorical", f"{n_levels} units by number", "likely", "count", groups=True) if numbered else None
+        )
     if column.rows_a_level >= MANY_ROWS and n_levels <= FEW_LEVELS:
         reason = f"{n_levels} units by number, with many rows each"
         return Decision("categorical", reason, "likely", "ignore", groups=True)
@@ -194,11 +211,20 @@ def codes(column: Numbers) -> Decision | None:
         return _codes(column, "the name says so")
     if meaning == "place" and (n_levels <= FEW_LEVELS or column.high - column.low < MOST_SPAN):
         return _codes(column, "the name says so")
-    if meaning == "classes" and n_levels <= (FEW_LEVELS if not column.contiguous else MOST_CLASSES):
+    if meaning == "classes" and _are_classes(column, n_levels):
         return _codes(column, "the name says so")
     if meaning == "levels" and n_levels <= FEW_LEVELS // 2 and column.contiguous:
         return Decision("ordinal", f"{column.span}: levels, by the name", "likely", "count")
     return None
+
+
+def _are_classes(column: Numbers, n_levels: int) -> bool:
+    """Whether numbers that are named like a choice look like one: few, and most of those from 0 or 1 on, or a type."""
+    if n_levels > FEW_LEVELS:
+        ordered = column.smoothness is not None and column.smoothness.verdict == "ordered"
+        return column.contiguous and n_levels <= MOST_CLASSES and not ordered
+    dense = n_levels <= FEWER_LEVELS or 2 * n_levels > column.high - column.low
+    return column.name.grouping or (column.low <= 1.0 and dense)
 
 
 def _codes(column: Numbers, why: str) -> Decision:
@@ -259,6 +285,7 @@ RULES: tuple[Rule, ...] = (
     two_values,
     named_keys,
     fractions,
+    dates,
     calendar,
     keys,
     codes,
