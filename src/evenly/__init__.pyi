@@ -33,6 +33,7 @@ from .predictive import Predictive as Predictive
 from .report import make_report as make_report
 from .report import plot_smoothness as plot_smoothness
 from .report import write_report as write_report
+from .scaling import Heads as Heads
 from .scaling import LipschitzScaler as LipschitzScaler
 from .scaling import ball_smoothness as ball_smoothness
 from .scaling import smoothness_at as smoothness_at

@@ -6,6 +6,9 @@ Statistics, tricks, smoothness and the scale solver; `LipschitzScaler` is their 
 
 from evenly.scaling.feature_fit import FittedScale
 from evenly.scaling.fitted import FittedColumn
+from evenly.scaling.head import Head
+from evenly.scaling.head_cells import Cells
+from evenly.scaling.heads import Heads
 from evenly.scaling.inputs import check_width, left_out, pass_through
 from evenly.scaling.methods import METHODS, Method, get_method
 from evenly.scaling.outcomes import Outcome, Solved
@@ -53,10 +56,13 @@ __all__ = [
     "NOISE_B",
     "NOISE_MEAN",
     "OFFSET",
+    "Cells",
     "ColumnStatistics",
     "Feature",
     "FittedColumn",
     "FittedScale",
+    "Head",
+    "Heads",
     "LipschitzScaler",
     "Method",
     "NewRows",

@@ -31,6 +31,7 @@ from evenly.tables import (
     Change,
     Floats,
     NewCells,
+    Reading,
     TableColumn,
     check_values,
     decode,
@@ -109,22 +110,36 @@ class FittedColumn(MeasuredColumn):
 
     def read(self, cells: TableColumn, *, strict: bool, handle_unknown: str) -> tuple[Floats, list[Change]]:
         """Return values or codes of cells in new rows that can be scaled, and what was changed to that end."""
+        found, unseen = self._read(cells, strict, handle_unknown)
+        if unseen is None or found.unread is None:
+            return found.values, found.changes
+        code, what = self.unseen_code, "0 in each of its features"
+        if code != UNSEEN:
+            what = f"used as the most frequent, {quote((self.column.classes or [])[int(code) :][:1])}"
+        change = replace(unseen, what=f"{unseen.what}, {what}")
+        return np.where(found.unread, code, found.values), [*found.changes, change]
+
+    def read_known(self, cells: TableColumn, *, strict: bool, handle_unknown: str) -> tuple[Floats, list[Change]]:
+        """As `read`, but classes that fit did not see are missing: nothing is known of their probability."""
+        found, unseen = self._read(cells, strict, handle_unknown)
+        if unseen is None:
+            return found.values, found.changes
+        return found.values, [*found.changes, replace(unseen, what=f"{unseen.what}, treated as missing")]
+
+    def _read(self, cells: TableColumn, strict: bool, handle_unknown: str) -> tuple[Reading, Change | None]:
+        """Read cells in new rows; returns which of them hold classes that fit did not see, too."""
         found = self.new_cells.read(cells.fresh(), strict=strict)
         if not found.unseen or found.unread is None:
-            return found.values, found.changes
-        name = self.column.name
+            return found, None
         if handle_unknown == "error":
             raise TableError(
                 f"classes not seen in fit: {quote(found.unseen)}",
                 "expected the classes of fit",
                 'pass handle_unknown="ignore" to scale the rest of such rows',
-                column=name,
+                column=self.column.name,
             )
-        code, what = self.unseen_code, "0 in each of its features"
-        if code != UNSEEN:
-            what = f"used as the most frequent, {quote((self.column.classes or [])[int(code) :][:1])}"
-        change = Change(name, int(found.unread.sum()), f"with classes not seen in fit, {what}", found.unseen)
-        return np.where(found.unread, code, found.values), [*found.changes, change]
+        what = "with classes not seen in fit"
+        return found, Change(self.column.name, int(found.unread.sum()), what, found.unseen)
 
     def scale(
         self, values: Floats, seed: int | None, keys: npt.NDArray[np.int64] | None = None, start: int = 0
@@ -169,7 +184,11 @@ class FittedColumn(MeasuredColumn):
 
     def restore(self, scaled: Sequence[Floats], container: str) -> Any:
         """Return the cells, in their type and classes, from the scaled features."""
-        cells = decode(self.column, self.unscale(scaled), self.originals)
+        return self.decode(self.unscale(scaled), container)
+
+    def decode(self, values: Floats, container: str) -> Any:
+        """Return the cells, in their type and classes, from values or codes."""
+        cells = decode(self.column, values, self.originals)
         classes = list(self.originals) or self.column.classes
         return restore_column(cells, container, self.stored, classes)
 

@@ -7,8 +7,8 @@ import numpy as np
 from evenly.likelihoods import Likelihood
 from evenly.tables import Floats
 
-LARGEST_TARGET = 1e30
-"""Targets are clipped here, to fit into single precision; only numbers such as 1e300 are affected."""
+LARGEST_TARGETS = {"float32": 1e30, "float64": 1e300}
+"""Targets are clipped here, to fit into the precision; only numbers of such a size are affected."""
 
 
 def settle(family: Likelihood, target: Floats, stand_in: float, dtype: str) -> Floats:
@@ -21,5 +21,6 @@ def settle(family: Likelihood, target: Floats, stand_in: float, dtype: str) -> F
     [1.1754943508222875e-38, 2.0, 1.0, 1e+30]
     """
     # A positive value that single precision would round down to 0 has no density there.
-    lowest = float(np.finfo(dtype).tiny) if family.scalable and family.support.lower == 0.0 else -LARGEST_TARGET
-    return np.asarray(np.clip(np.where(np.isnan(target), stand_in, target), lowest, LARGEST_TARGET))
+    largest = LARGEST_TARGETS[dtype]
+    lowest = float(np.finfo(dtype).tiny) if family.scalable and family.support.lower == 0.0 else -largest
+    return np.asarray(np.clip(np.where(np.isnan(target), stand_in, target), lowest, largest))
