@@ -314,6 +314,15 @@ def test_rows_are_mapped_one_by_one_in_jax():
         np.testing.assert_allclose(found, heads.log_prob(raw, table()), rtol=1e-6, atol=1e-6)
 
 
+def test_a_data_loader_gives_cells_as_a_list():
+    torch = pytest.importorskip("torch")
+    heads = heads_of("lip-none")
+    values, mask = heads.encode(table())
+    batch = next(iter(torch.utils.data.DataLoader([*zip(values, mask, strict=True)], batch_size=N)))
+    raw = torch.tensor(raw_outputs(heads), dtype=torch.float32)
+    torch.testing.assert_close(heads.log_prob(raw, batch), heads.log_prob(raw, values, mask))
+
+
 def test_draws_lie_along_axes_before_the_rows():
     heads = heads_of("lip-bern")
     raw, cells = raw_outputs(heads, shape=(3, N)), heads.encode(table())
@@ -560,6 +569,7 @@ BAD: dict[str, tuple[Callable[..., Any], str]] = {
     "columns": (lambda h, r, v, m: h.log_prob(r, v, m[:, 1:]), "mask of shape .* one a column"),
     "half": (lambda h, r, v, m: h.natural(half(h)), "raw outputs of type float16"),
     "text": (lambda h, r, v, m: h.distribution([["a"]]), "raw outputs of type list, but expected an array of numbers"),
+    "two masks": (lambda h, r, v, m: h.log_prob(r, h.encode(table()), m), "encoded cells and another mask"),
     "no mask": (lambda h, r, v, m: h.log_prob(r, half(h)), "an array of torch without a mask"),
     "dtype": (lambda h, r, v, m: h.encode(table(), dtype="float16"), "dtype = 'float16'"),
     "rng": (lambda h, r, v, m: h.encode(table(), rng=-1), "rng = -1"),

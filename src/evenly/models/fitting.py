@@ -132,7 +132,7 @@ def fit_model(
         histories.append(history)
     state = best if watchers.validate else state
     history = _join(histories, visits.per_epoch)
-    more = {"log_likelihood": np.array(scored or np.zeros((0, 0))), "not_finite": history.not_finite}
+    more: dict[str, Any] = {"log_likelihood": np.array(scored or np.zeros((0, 0))), "not_finite": history.not_finite}
     trace = _join_traces(visits.stops, traced)._replace(**more)
     return Fitted(_parameters(state), history, trace, _rows(state, data))
 

@@ -97,7 +97,12 @@ def check_raw(raw: Any, n_outputs: int) -> Array:
 
 def is_encoded(cells: Any, mask: Any) -> bool:
     """Whether these are encoded cells; else they are a table. An array without a mask might be either: refused."""
-    if mask is not None or isinstance(cells, Cells):
+    pair = isinstance(cells, (tuple, list)) and len(cells) == 2 and all(getattr(one, "ndim", 0) > 1 for one in cells)
+    if isinstance(cells, Cells) or pair:  # a data loader gives the pair as a list
+        if mask is not None:
+            raise TableError("encoded cells and another mask", "expected one mask", "pass values and mask, or the pair")
+        return True
+    if mask is not None:
         return True
     if namespace(cells) is not namespace(0.0):
         got, hint = f"an array of {type(cells).__module__.partition('.')[0]} without a mask", "pass values and mask"
