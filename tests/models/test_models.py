@@ -25,8 +25,8 @@ from evenly.models import MODELS, PAPERS, Plan
 from evenly.models.bbvi import objective, start, step
 from evenly.models.factorization import Factorization, _best_second
 from evenly.models.fitting import fit_model
-from evenly.models.layers import normal_kl
 from evenly.models.gradients import column_gradients, gradient_changes
+from evenly.models.layers import normal_kl
 from evenly.models.layout import Data, Layout, constrain, pad_rows, unconstrain
 from evenly.models.loop import Batches, train
 from evenly.models.masked import Masked
