@@ -234,7 +234,8 @@ def _hidden_log_likelihood(
     for j, column in enumerate(columns):
         scored = hidden[:, j] & ~np.isnan(truth[:, j])
         if column.name in found and scored.any():
-            means[j] = found[column.name].take(scored).log_prob(truth[scored, j]).mean()
+            with np.errstate(all="ignore"):  # of a prediction that is not finite it is NaN
+                means[j] = found[column.name].take(scored).log_prob(truth[scored, j]).mean()
     return means
 
 
@@ -259,7 +260,8 @@ def _marginals(imputer: Imputer, found: Mapping[str, Predictive], truth: Floats,
         if column.name not in found or fitted.family is None:
             continue
         seen = cells[~np.isnan(cells)]
-        draws = found[column.name].sample(rng)
+        with np.errstate(all="ignore"):  # of a prediction that is not finite it is NaN, and in no bar
+            draws = found[column.name].sample(rng)
         if column.has_classes:
             ends = np.arange(len(column.classes or ()) + 1) - 0.5
         else:
