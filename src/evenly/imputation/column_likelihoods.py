@@ -37,7 +37,8 @@ def score_columns(model: Model, table: EncodedTable, data: Data, seed: int) -> S
             seen = ~np.isnan(values)
             if seen.any():
                 cells = [np.asarray(natural, np.float64)[seen] for natural in naturals[table.features[j]]]
-                found[j] = spec.predict(cells).log_prob(values[seen]).mean()
+                with np.errstate(all="ignore"):  # of a prediction that is not finite it is NaN
+                    found[j] = spec.predict(cells).log_prob(values[seen]).mean()
         return found
 
     return score

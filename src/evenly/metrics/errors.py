@@ -88,6 +88,28 @@ def column_errors(
     return errors
 
 
+def count_far_off(columns: Sequence[Column], truth: Floats, predicted: Floats, hidden: Bools) -> npt.NDArray[np.intp]:
+    """Return how many hidden cells of each number are predicted farther off than the range of its known cells.
+
+    No cell of a class is. A mean error tells nothing about such a column: a handful of cells make it what it is.
+
+    Examples
+    --------
+    >>> truth = np.array([[0.0], [2.0], [1.0]])
+    >>> count_far_off([Column(name="a", kind="real")], truth, truth + [[3.0], [-1.0], [9.0]], np.ones((3, 1), bool))
+    array([2])
+    """
+    truth, predicted, hidden = _check_arrays(columns, truth, predicted, hidden)
+    counts = np.zeros(len(columns), np.intp)
+    for j, column in enumerate(columns):
+        known = ~np.isnan(truth[:, j])
+        scored = known & hidden[:, j]
+        if column.kind != "ignore" and not column.has_classes and scored.any():
+            away = np.abs(predicted[scored, j] - truth[scored, j])
+            counts[j] = (~(away <= _unit(truth[known, j], None))).sum()
+    return counts
+
+
 def _unit(known: Floats, given: tuple[float, float] | None) -> float:
     """Return the range of a column's known cells, or the given one; without a range, its size."""
     low, high = (float(known.min()), float(known.max())) if given is None else given
