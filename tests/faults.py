@@ -82,10 +82,10 @@ FAULTS = [
     ),
     Fault(  # quantiles of x + shift instead of x
         "interval-shift",
-        "imputation/predictive/numbers.py",
+        "predictive/numbers.py",
         "self.family.quantile(self._natural, level) - self.column.shift)",
         "self.family.quantile(self._natural, level))",
-        ("imputation/test_predictive.py",),
+        ("predictive/test_predictive.py",),
     ),
     Fault(
         "unscale-shift",
@@ -153,8 +153,8 @@ FAULTS = [
     Fault(  # ordered categories lose their order
         "ordinal-unordered",
         "tables/kind_inference.py",
-        'return ("ordinal", "") if cells.ordered else ("binary" if n == 2 else "categorical", "")',
-        'return "binary" if n == 2 else "categorical", ""',
+        'return Decision("ordinal" if cells.ordered else "binary" if n == 2 else "categorical")',
+        'return Decision("binary" if n == 2 else "categorical")',
         ("tables/test_schema.py",),
     ),
     Fault(  # blocks of classes that no column uses take part in the gradient of the first

@@ -12,7 +12,6 @@ from scipy.stats import multivariate_normal, norm, rankdata
 
 from evenly import Imputer, LipschitzScaler
 from evenly.imputation import gaussian as gaussian_expert
-from evenly.imputation.bins import make_bins
 from evenly.imputation.calibration import Calibration
 from evenly.imputation.calibration_choice import (
     STACKING_STEPS,
@@ -32,7 +31,8 @@ from evenly.imputation.gaussian import (
     gaussian_features,
     predict_cells,
 )
-from evenly.imputation.predictive import BinnedPredictive
+from evenly.predictive import BinnedPredictive
+from evenly.predictive.bins import make_bins
 
 RNG = np.random.default_rng
 

@@ -16,8 +16,8 @@ import narwhals as nw
 from evenly._support import SPACED_NUMBER, TableError
 from evenly.engines.base import Engine, EngineTable
 from evenly.engines.profiling import present
-from evenly.scaling import NOISE_MEAN, OFFSET, Feature, FittedScale, NewRows, check_key, finite, noise_steps, prepare
-from evenly.tables import MISSING_MARKERS, Column, LazyColumn, NewCells, Step, class_codes, read_number, select
+from evenly.scaling import NOISE_MEAN, OFFSET, Feature, FittedScale, NewRows, check_key, finite, noise_steps
+from evenly.tables import MISSING_MARKERS, Column, LazyColumn, NewCells, Step, class_codes, prepare, read_number, select
 
 
 class Fitted(Protocol):
@@ -129,6 +129,8 @@ def _scale(feature: Feature, column: Column, cells: nw.Expr, scale: float, noise
         values = prepare(column, cells)
     elif feature.code is not None:
         values = nw.when(cells == float(feature.code)).then(1.0).otherwise(0.0 * cells)
+    elif feature.rest is not None:
+        values = nw.when(cells > float(feature.rest)).then(float(feature.rest)).otherwise(cells)
     if _noisy(feature):
         values = values + OFFSET + noise
     scaled: nw.Expr = feature.likelihood.scale_data(values, scale)

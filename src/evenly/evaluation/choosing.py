@@ -15,7 +15,7 @@ from sklearn.utils import check_random_state
 from evenly._support import align
 from evenly.likelihoods import FAMILIES, Likelihood, get_likelihood
 from evenly.metrics import clearly_better
-from evenly.scaling import choose_pivot, prepare, take_moments
+from evenly.scaling import choose_pivot, take_moments
 from evenly.tables import (
     Column,
     Floats,
@@ -27,6 +27,7 @@ from evenly.tables import (
     infer_column,
     make_rules,
     open_table,
+    prepare,
     profile_column,
 )
 

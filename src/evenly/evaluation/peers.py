@@ -153,7 +153,7 @@ class NumberEncoding:
 
 def _width(column: Column) -> int:
     """Return the number of columns that encode one: one for each class without an order, at least two of them."""
-    return max(len(column.classes or ()), 2) if column.kind in ("binary", "categorical") else 1
+    return max(column.n_outcomes, 2) if column.kind in ("binary", "categorical") else 1
 
 
 def _one_hot(codes: Floats, n: int) -> Floats:
@@ -338,8 +338,13 @@ def as_peer(candidate: Any, random_state: int) -> PeerImputer:
 
 
 def impute_visible(peer: PeerImputer, columns: Sequence[Column], visible: Floats) -> Floats:
-    """Return a peer's imputed table; NaN in columns that are ignored or have no visible cell."""
+    """Return a peer's imputed table; NaN in columns that are ignored or have no visible cell.
+
+    Of many classes, peers tell apart those that an imputer does; the code of the rest is that of its first class.
+    """
     used = [j for j, one in enumerate(columns) if one.kind != "ignore" and not np.isnan(visible[:, j]).all()]
     found = np.full(visible.shape, np.nan)
-    found[:, used] = peer.impute([columns[j] for j in used], visible[:, used])
+    some = [columns[j] for j in used]
+    lumped = [one.lump(visible[:, j]) for one, j in zip(some, used, strict=True)]
+    found[:, used] = peer.impute(some, np.column_stack([np.zeros((len(visible), 0)), *lumped]))
     return found

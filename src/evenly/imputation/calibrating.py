@@ -60,7 +60,7 @@ def calibrate_ensemble(
         The validation cells of each network: rows x columns.
     """
     pairs = zip(held, ensemble.networks, strict=True)
-    predicted = [_predict_held(ensemble, data, own, shared) for own, shared in pairs]
+    predicted = [_predict_held(ensemble, table.learn_from(data, own), own, shared) for own, shared in pairs]
     advance(0.2)
     rng = work.rng
     gaussian, by_gaussian = fit_validated(table, held, rng, ensemble.passes)

@@ -14,13 +14,12 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from evenly.imputation.bins import Bins
 from evenly.imputation.calibration import PLAIN, Calibration
 from evenly.imputation.columns import BinnedColumn, ModelledColumn, standardize
 from evenly.imputation.experts import NO_EXPERTS, Experts
 from evenly.imputation.neighbours import WEIGHTS, Neighbours, NeighbourWeight
-from evenly.imputation.predictive import BinnedPredictive, ClassPredictive, Predictive
 from evenly.metrics import clearly_better
+from evenly.predictive import BinnedPredictive, Bins, ClassPredictive, Predictive
 from evenly.tables import Floats
 
 Flags = npt.NDArray[np.bool_]
@@ -71,6 +70,11 @@ class ValidationCells(NamedTuple):
     """The predictions of the experts."""
 
     @property
+    def outcomes(self) -> npt.NDArray[np.intp]:
+        """The true classes, as codes of what is told apart."""
+        return np.asarray(self.spec.column.lump(self.truth), np.intp)
+
+    @property
     def usable(self) -> bool:
         """Whether there are enough cells, of a column that can be calibrated."""
         return len(self.truth) >= FEWEST and self.spec.is_calibrated
@@ -104,7 +108,7 @@ def calibrate(cells: ValidationCells, start: Calibration = PLAIN) -> Calibration
         start = _calibrate_mean(cells, spec, start)
         weights: Sequence[float] = (start.model_weight,)
     else:
-        score, marginal = partial(_log_score, cells.truth.astype(int)), np.asarray(spec.fitted.frequencies)
+        score, marginal = partial(_log_score, cells.outcomes), np.asarray(spec.fitted.frequencies)
         weights = MODEL_WEIGHTS
     tried = [
         replace(start, inverse_temperature=power, model_weight=weight)
@@ -219,7 +223,7 @@ def _what_counts(cells: ValidationCells, calibration: Calibration) -> Floats:
     predicted = cells.predict(calibration)
     if isinstance(cells.spec, BinnedColumn):
         return standardize(predicted.mean(), cells.truth, cells.spec.std)
-    return np.asarray(_probabilities(predicted)[np.arange(len(cells.truth)), cells.truth.astype(int)])
+    return np.asarray(_probabilities(predicted)[np.arange(len(cells.truth)), cells.outcomes])
 
 
 # --- near-duplicates ----------------------------------------------------------------------------------------------

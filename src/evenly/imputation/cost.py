@@ -64,7 +64,7 @@ def fit_seconds(imputer: Any, n_rows: int, n_columns: int, *, again: bool = Fals
     ([..., ...], 0)
     """
     spec, training = SPECS[imputer.model_name], imputer.training or Training()
-    effort, paper = EFFORTS[imputer.effort], imputer.preset == "paper"
+    effort, paper = EFFORTS[imputer.effort], imputer.preset is not None
     trained = training_seconds(spec, training, (n_rows, n_columns), effort, paper=paper, streamed=False)
     if again and spec.trains and spec.name not in COMPILED:
         trained[0] -= COMPILING

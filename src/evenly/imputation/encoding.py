@@ -16,12 +16,11 @@ import numpy.typing as npt
 
 from evenly.imputation.calibration import PLAIN, Calibration
 from evenly.imputation.columns import ModelledColumn
+from evenly.imputation.level_means import LevelMeans, inputs_without_own, plan_means
 from evenly.models import Data, Layout
-from evenly.scaling import balancing_weights
+from evenly.scaling import balancing_weights, settle
 from evenly.tables import Floats
 
-LARGEST_TARGET = 1e30
-"""Targets are clipped here, to fit into single precision; only numbers such as 1e300 are affected."""
 MOST_WEIGHT = 4.0
 """Balancing weights are clipped to this factor around the median, so that rare classes cannot dominate the loss."""
 
@@ -41,6 +40,8 @@ class EncodedTable:
 
     columns: tuple[EncodedColumn, ...]
     layout: Layout
+    levels: LevelMeans | None = None
+    """What the classes of columns with many say about other columns, if the model reads it."""
 
     @property
     def n_rows(self) -> int:
@@ -63,9 +64,23 @@ class EncodedTable:
         """The values or codes of each column."""
         return [one.values for one in self.columns]
 
+    @property
+    def specs(self) -> list[ModelledColumn]:
+        """The spec of each column."""
+        return [one.spec for one in self.columns]
+
     def rows(self, which: Any) -> EncodedTable:
         """Return a selection of the rows."""
         return replace(self, columns=tuple(one._replace(values=one.values[which]) for one in self.columns))
+
+    def without(self, held: npt.NDArray[np.bool_] | None) -> EncodedTable:
+        """Return the table without some cells, rows x columns."""
+        if held is None:
+            return self
+        pairs = zip(self.columns, held.T, strict=True)
+        return replace(
+            self, columns=tuple(one._replace(values=np.where(gone, np.nan, one.values)) for one, gone in pairs)
+        )
 
     def showing(self, shown: npt.NDArray[np.bool_] | None) -> EncodedTable:
         """Return the table with the cells of other columns hidden; None shows all."""
@@ -101,23 +116,33 @@ class EncodedTable:
         """
         layout = self.layout
         data = layout.empty(self.n_rows, dtype, with_inputs=with_inputs)
-        smallest, at, into = float(np.finfo(dtype).tiny), 0, 0
+        at, into = 0, 0
         for j, (spec, values, _) in enumerate(self.columns):
-            missing = np.isnan(values)
-            data.mask[:, j] = ~missing
+            data.mask[:, j] = ~np.isnan(values)
             with np.errstate(over="ignore"):  # outliers in new rows are clipped below
                 targets = spec.targets(values, seed, keys)
             for family, target, stand_in in zip(spec.likelihoods, targets, spec.stand_ins, strict=True):
-                # A positive value that single precision would round down to 0 has no density there.
-                lowest = smallest if family.scalable and family.support.lower == 0.0 else -LARGEST_TARGET
-                shown = np.clip(np.where(missing, stand_in, target), lowest, LARGEST_TARGET)
-                data.targets[:, layout.places[at][0]] = shown
+                data.targets[:, layout.places[at][0]] = settle(family, target, stand_in, dtype)
                 at += 1
             if with_inputs:
-                width = len(spec.centers)
-                data.inputs[:, into : into + width] = spec.inputs(values)
+                width = spec.n_inputs
+                data.inputs[:, into : into + width] = spec.inputs(values, seed, keys)
                 into += width
+        if with_inputs and self.levels is not None:
+            data.inputs[:, into : into + self.levels.width] = self.levels.inputs(self.values)
         return data
+
+    def learn_from(self, data: Data, held: npt.NDArray[np.bool_] | None) -> Data:
+        """Return the model's arrays to train a network on.
+
+        Inputs that depend on other rows leave out the row's own cells, and held-out cells of all rows.
+        """
+        if self.levels is None:
+            return data
+        shown, inputs = self.without(held), data.inputs.copy()
+        into = sum(one.n_inputs for one in self.specs)
+        inputs[:, into : into + self.levels.width] = inputs_without_own(self.specs, shown.values)
+        return data._replace(inputs=inputs)
 
     def balancing_weights(self) -> Floats:
         """Return the weight of each column: the inverse smoothness of its likelihoods at their marginals.
@@ -131,7 +156,8 @@ class EncodedTable:
 def lay_out(columns: Sequence[ModelledColumn]) -> Layout:
     """Return the layout of columns: likelihoods, the columns of features and inputs, which inputs are numbers."""
     pairs = [(one, j) for j, spec in enumerate(columns) for one in spec.likelihoods]
-    inputs = [(j, spec.column.has_classes) for j, spec in enumerate(columns) for _ in spec.centers]
+    inputs = [(j, spec.column.has_classes) for j, spec in enumerate(columns) for _ in range(spec.n_inputs)]
+    inputs += [(plan.column, at >= plan.n_numbers) for plan in plan_means(columns) for at in range(plan.width)]
     return Layout(
         tuple(family for family, _ in pairs),
         tuple(j for _, j in pairs),

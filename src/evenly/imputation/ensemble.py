@@ -18,6 +18,8 @@ from evenly.imputation.columns import ColumnSpec, ModelledColumn, spec_from_plai
 from evenly.imputation.encoding import EncodedColumn, EncodedTable, lay_out
 from evenly.imputation.experts import NO_EXPERTS, Experts
 from evenly.imputation.gaussian import Gaussian, expect, from_expected, gaussian_features
+from evenly.imputation.learned_rows import LearnedRows
+from evenly.imputation.level_means import LevelMeans, plan_means
 from evenly.imputation.neighbours import NeighbourIndex, index_rows
 from evenly.imputation.predictors import Pass, plan_passes
 from evenly.imputation.trees import Trees, predict_by_trees, trees_from_tensors, trees_to_tensors
@@ -65,8 +67,13 @@ class Ensemble:
     neighbours: NeighbourIndex | None = None
     """The rows to search for near-duplicates, if any column uses them."""
     curves: LearningCurves = field(default_factory=lambda: LearningCurves(np.zeros(0), {}, {}))
+    learned: LearnedRows | None = None
+    """The variables of the rows of fit, under models that learn some; without them, they are inferred as of new rows.
+    """
     predictors: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """The predictors of the columns that have some of their own."""
+    levels: LevelMeans | None = None
+    """What the classes of columns with many say about other columns, if there are any."""
     interrupted: bool = False
     """Whether Ctrl-C ended its training, or its calibration; not saved."""
 
@@ -98,7 +105,7 @@ class Ensemble:
             for spec, own in pairs
             if isinstance(spec, ModelledColumn) and own is not None
         ]
-        return EncodedTable(tuple(columns), self.layout)
+        return EncodedTable(tuple(columns), self.layout, self.levels)
 
     def ask_experts(self, table: EncodedTable, cells: Mapping[int, Flags]) -> dict[int, Experts]:
         """Return the experts' predictions of some cells of some columns; NaN at those that are known.
@@ -141,6 +148,10 @@ class Ensemble:
         tensors |= trees_to_tensors(self.trees)
         if self.neighbours is not None:
             tensors["neighbours"] = self.neighbours.values
+        if self.learned is not None:
+            tensors |= self.learned.to_tensors()
+        if self.levels is not None:
+            tensors |= {f"level_means{i}": one for i, one in enumerate(self.levels.means)}
         content = {
             "model": {"name": self.model.spec.name, **asdict(self.model)},  # type: ignore[call-overload]  # a dataclass
             "n_networks": len(self.networks),
@@ -189,7 +200,9 @@ class Ensemble:
             LearningCurves(
                 tensors["elbo"], dict(zip(names, tensors["log_likelihood"], strict=True)), dict(saved.baseline)
             ),
+            LearnedRows.from_tensors(tensors, model.expected_row_variables, len(by_network)),
             saved.predictors,
+            _levels_of(tensors, modelled),
         )
 
 
@@ -251,6 +264,18 @@ def _index_of(tensors: Mapping[str, npt.NDArray[Any]], modelled: Sequence[Modell
     return index_rows(
         list(tensors["neighbours"].T), [one.column.has_classes for one in modelled], np.random.default_rng(0)
     )
+
+
+def _levels_of(tensors: Mapping[str, npt.NDArray[Any]], modelled: Sequence[ModelledColumn]) -> LevelMeans | None:
+    plans = plan_means(modelled)
+    names = [f"level_means{i}" for i in range(len(plans))]
+    if not plans or names[0] not in tensors:
+        return None
+    sizes = [len(modelled[one.column].column.classes or ()) for one in plans]
+    expected = {name: Expected((size, one.width)) for name, size, one in zip(names, sizes, plans, strict=True)}
+    found = {name: tensors[name] for name in names if name in tensors}
+    check_arrays(expected, found)
+    return LevelMeans(plans, tuple(found.values()))
 
 
 def layout_of(model: Model, columns: Sequence[ModelledColumn], n_rows: int) -> Layout:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from evenly.imputation.calibration import Calibration
-from evenly.imputation.predictive import Predictive
+from evenly.predictive import Predictive
 
 
 class Experts(NamedTuple):

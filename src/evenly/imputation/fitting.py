@@ -6,7 +6,7 @@ All choices are made on observed cells of the table, never on cells to impute.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import partial
@@ -19,10 +19,13 @@ import numpy.typing as npt
 from evenly._support import Deadline, EvenlyWarning, InterruptedWarning, Stages
 from evenly.imputation.calibrating import calibrate_ensemble, without
 from evenly.imputation.callbacks import Callback, Epoch, TrainingStart, watching
+from evenly.imputation.column_likelihoods import ScoreColumns, score_columns
 from evenly.imputation.columns import ColumnSpec, UnmodelledColumn, describe
 from evenly.imputation.cost import COMPILED, calibration_seconds, fit_stages, training_seconds
 from evenly.imputation.encoding import EncodedTable
 from evenly.imputation.ensemble import Ensemble, LearningCurves, chunk_size, chunks
+from evenly.imputation.learned_rows import LearnedRows
+from evenly.imputation.level_means import fit_means
 from evenly.imputation.settings import FitSettings
 from evenly.imputation.streaming import BatchStream, Source
 from evenly.imputation.trees import Work
@@ -52,18 +55,24 @@ def fit_ensemble(source: Source, scaler: LipschitzScaler, settings: FitSettings)
     places, values = source.sample(columns, np.random.default_rng(settings.seed))
     specs = _describe(columns, values, settings)
     n_modelled = sum(one.modelled for one in specs)
-    model = settings.spec.load().of_size(source.n_rows, n_modelled, settings.training.model_sizes)
+    model = settings.spec.load().of_size(source.n_rows, n_modelled, settings.model_sizes)
     ensemble = Ensemble(model, specs, source.n_rows, predictors=predictors)
     if not n_modelled:
         return ensemble
     table = ensemble.encode(values)
+    if model.spec.reads_inputs:
+        ensemble = replace(ensemble, levels=fit_means(table.specs, table.values))
+        table = ensemble.encode(values)
     data = table.data(seed=scaler.seed_, with_inputs=model.spec.reads_inputs, keys=places)
     plan = settings.plan(source.n_rows, table, streamed=source.files is not None)
     share = TRAINING_SHARE if model.spec.calibrated else 1.0
-    job = _Job(model, table.layout, data, plan, settings.seed, settings.deadline.share(share))
+    score = None
+    if any(one.trace_likelihoods for one in settings.callbacks) and source.files is None:
+        score = score_columns(model, table, data, settings.seed)
+    job = _Job(model, table, data, plan, settings.seed, settings.deadline.share(share), score)
     stream = None
     if source.files is not None and places is not None:
-        stream = BatchStream(source.files, ensemble, places, plan.batch_size, settings.seed, scaler.seed_)
+        stream = BatchStream(source.files, ensemble, places, plan.batch_size, settings.seed, scaler.seed_, table)
     units = _units(table, data, model, source.n_rows)
     start = TrainingStart(table.layout.names, plan.epochs, n_networks, units.baseline)
     watchers = settings.callbacks if model.spec.trains else ()
@@ -76,6 +85,8 @@ def fit_ensemble(source: Source, scaler: LipschitzScaler, settings: FitSettings)
         traces.append(trained[0].trace)
     COMPILED.add(settings.spec.name)
     ensemble = replace(ensemble, networks=[one.shared for one in trained], curves=units.curves(trained[0].history))
+    if model.expected_row_variables:
+        ensemble = replace(ensemble, learned=LearnedRows.of(table.values, [one.rows for one in trained]))
     cut = len(trained) < n_networks and job.deadline.left() > 0.0  # and not by the deadline
     if cut or any(one.history.interrupted for one in trained):
         ensemble = replace(ensemble, interrupted=True)
@@ -125,6 +136,7 @@ def _describe(
             own,
             binned=settings.is_binned(one.label, one.column.name),
             method=settings.method,
+            raw_inputs=settings.as_published,
         )
         for one, own in zip(columns, values, strict=True)
     )
@@ -191,20 +203,22 @@ class _Job(NamedTuple):
     """Everything needed to train a network, possibly on another machine."""
 
     model: Model
-    layout: Layout
+    table: EncodedTable
     data: Data
     plan: Plan
     seed: int
     deadline: Deadline
+    score_columns: ScoreColumns | None = None
 
 
 class _Network(NamedTuple):
-    """A trained network: its validation cells, shared parameters, history and gradient trace."""
+    """A trained network: its validation cells, shared parameters, history, gradient trace and rows' variables."""
 
     held: Flags | None
     shared: Any
     history: History
     trace: Trace
+    rows: Mapping[str, npt.NDArray[Any]]
 
 
 Streaming = Callable[[int, Flags | None], AbstractContextManager[Stream]]
@@ -249,14 +263,16 @@ def _train(
     share : float
         The share of the time to the deadline that it may take.
     """
-    model, layout, data, plan, seed, deadline = job
-    validate, shown, held = None, data, None
+    model, table, data, plan, seed, deadline, score = job
+    layout, validate, held = table.layout, None, None
     if model.hides_cells:
         held = hold_out(data.mask[:, : layout.n_columns], np.random.default_rng((seed, i)))
-        shown = data._replace(mask=without(data.mask, held))
+    shown = table.learn_from(data, held)
+    if held is not None:
+        shown = shown._replace(mask=without(data.mask, held))
         validate = validation_score(model, layout, shown, held)
     with nullcontext() if stream is None else stream(i, held) as parts:
-        watchers = Watchers(validate, on_epoch, deadline, share)
+        watchers = Watchers(validate, on_epoch, score if i == 0 else None, deadline, share)
         return _Network(held, *model.fit(layout, shown, seed + i, plan, watchers, parts))
 
 

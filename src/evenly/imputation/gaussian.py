@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from evenly.imputation.encoding import EncodedTable
-from evenly.imputation.predictive import Predictive
 from evenly.imputation.predictors import Pass, plan_passes
+from evenly.predictive import Predictive
 from evenly.tables import Floats
 
 Flags = npt.NDArray[np.bool_]

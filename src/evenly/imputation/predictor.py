@@ -17,9 +17,9 @@ from evenly.imputation.columns import ModelledColumn, UnmodelledColumn
 from evenly.imputation.deltas import NO_DELTA, Delta
 from evenly.imputation.encoding import EncodedTable
 from evenly.imputation.ensemble import Ensemble, chunks
-from evenly.imputation.predictive import Predictive
 from evenly.imputation.predictors import Pass
 from evenly.models import Data
+from evenly.predictive import Predictive
 from evenly.tables import Floats
 
 Flags = npt.NDArray[np.bool_]
@@ -132,8 +132,9 @@ class Predictor:
         some = table.rows(slice(chunk.n_rows))
         experts = ensemble.ask_experts(some, {j: chunk.cells[j] for j in one.targets})
         found: list[list[Predictive]] = [[] for _ in one.targets]
-        for shared, (seed, alike) in product(chunk.networks, chunk.draws):
-            naturals = model.predict_natural(table.layout, shared, data, seed, alike=alike)
+        for (i, shared), (seed, alike) in product(enumerate(chunk.networks), chunk.draws):
+            known = {} if ensemble.learned is None else {"rows": ensemble.learned.find(table.values, i)}
+            naturals = model.predict_natural(table.layout, shared, data, seed, alike=alike, **known)
             for j, own in zip(one.targets, found, strict=True):
                 spec, _, calibration = table.columns[j]
                 cells = [

@@ -23,6 +23,8 @@ from evenly.tables import DECLARED, Schema, pick
 
 ESTIMATES = ("mean", "median", "mode")
 PRECISIONS = ("column", "full")
+PRESETS = (None, "paper", "paper-plus")
+"""The paper's model to the letter; its settings, with what is done better now."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +36,7 @@ class FitSettings:
     method: str
     declared: Mapping[str, Any]
     """The user's declarations of columns: kinds, likelihoods, bounds, schema, missing."""
-    paper: bool
+    preset: str | None
     seed: int
     callbacks: Sequence[Callback] = ()
     predictors: Any = None
@@ -45,6 +47,21 @@ class FitSettings:
     def n_networks(self, n_rows: int) -> int:
         """Return the number of networks."""
         return self.training.networks_of(self.spec, n_rows, self.effort)
+
+    @property
+    def paper(self) -> bool:
+        """Whether the paper's settings are used."""
+        return self.preset is not None
+
+    @property
+    def as_published(self) -> bool:
+        """Whether the model is the paper's to the letter."""
+        return self.preset == "paper" and self.spec.from_paper
+
+    @property
+    def model_sizes(self) -> dict[str, int]:
+        """What `Model.of_size` gets: the sizes that are given, and flags."""
+        return self.training.model_sizes | {"published": int(self.as_published)}
 
     def read_predictors(self, columns: Sequence[FittedColumn]) -> dict[str, tuple[str, ...]]:
         """Return the predictors of the columns that have some of their own; refuse them for latent-variable models."""
@@ -67,6 +84,7 @@ class FitSettings:
             min(size, n_rows) if streamed else size,
             table.balancing_weights() if balanced else 1.0,
             trace_points(self.callbacks),
+            self.training.optimizer,
         )
 
     def is_binned(self, label: Any, name: str) -> bool:
@@ -142,7 +160,7 @@ def levels_as_numbers(columns: Sequence[FittedColumn], declared: Mapping[str, An
 
 def check(imputer: Any) -> None:
     """Raise an error for invalid settings of an imputer."""
-    choices = {"model": ("auto", *SPECS), "estimate": ESTIMATES, "precision": PRECISIONS, "preset": (None, "paper")}
+    choices = {"model": ("auto", *SPECS), "estimate": ESTIMATES, "precision": PRECISIONS, "preset": PRESETS}
     choices["effort"] = tuple(EFFORTS)
     for name, known in choices.items():
         given = getattr(imputer, name)
@@ -158,14 +176,14 @@ def check(imputer: Any) -> None:
 def resolve(imputer: Any) -> FitSettings:
     """Check an imputer's settings and resolve "auto" as far as possible without a table."""
     check(imputer)
-    spec, paper = SPECS[imputer.model_name], imputer.preset == "paper"
-    usual = PAPERS_METHOD if paper and spec.from_paper else spec.method
+    spec = SPECS[imputer.model_name]
+    usual = PAPERS_METHOD if imputer.preset and spec.from_paper else spec.method
     return FitSettings(
         spec,
         imputer.training or Training(),
         usual if imputer.method == "auto" else imputer.method,
         {name: getattr(imputer, name) for name in DECLARED},
-        paper,
+        imputer.preset,
         int(check_random_state(imputer.random_state).randint(2**31 - 1)),
         [*(imputer.callbacks or ()), *([TrainingNotes()] if imputer.verbose > 1 else [])],
         imputer.predictors,

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -16,7 +16,9 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from evenly.imputation.encoding import EncodedTable
 from evenly.imputation.ensemble import Ensemble
+from evenly.imputation.level_means import fit_means
 from evenly.io import Parquet, Piece, open_parquet
 from evenly.models import Data, Stream
 from evenly.scaling import FittedColumn
@@ -124,9 +126,10 @@ class _Witnesses:
         if not len(rows):
             return []
         if len(self.seen):
-            fresh = np.bincount(seen.astype(np.intp), minlength=len(self.seen)).astype(bool) & ~self.seen
-            self.seen |= fresh
-            return [int(rows[np.argmax(seen == code)]) for code in np.flatnonzero(fresh)]
+            codes, first = np.unique(seen.astype(np.intp), return_index=True)
+            fresh = ~self.seen[codes]
+            self.seen[codes] = True
+            return [int(row) for row in rows[first[fresh]]]
         found = []
         low, high = int(seen.argmin()), int(seen.argmax())
         if seen[low] < self.low:
@@ -155,6 +158,8 @@ class BatchStream:
     seed: int
     noise: int
     """The seed of the Gamma trick's noise, which also depends on the row number."""
+    sample: EncodedTable | None = None
+    """The encoded sample, where classes of columns with many get their means from, if there are such columns."""
 
     @property
     def n_steps(self) -> int:
@@ -165,7 +170,13 @@ class BatchStream:
     def __call__(self, network: int, held: Flags | None) -> Iterator[Stream]:
         """Open the stream that one network is trained on, with the held-out cells of the sample masked."""
         size = self.batch_size * self.n_steps
-        with closing(self._read(network, held)) as parts:
+        reader = self
+        if self.sample is not None and self.sample.levels is not None:
+            shown = self.sample.without(held)
+            # Of all rows, few are in the sample: these see means that their own cells are part of.
+            levels = fit_means(shown.specs, shown.values)
+            reader = replace(self, ensemble=replace(self.ensemble, levels=levels))
+        with closing(reader._read(network, held)) as parts:
             yield Stream(parts, -(-self.source.n_rows // size), self.n_steps)
 
     def _read(self, network: int, held: Flags | None) -> Generator[Data, None, None]:

@@ -48,6 +48,8 @@ class Training(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no type
         at their mean.
     target, bound
         As in `LipschitzScaler`.
+    optimizer : {"adam", "sgd"}
+        Adam, or gradient descent with a momentum of 0.9, which needs a learning rate of its own.
 
     Examples
     --------
@@ -70,6 +72,7 @@ class Training(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no type
         n_draws: int = 0,
         target: float | None = None,
         bound: Literal["exact", "paper"] = "exact",
+        optimizer: Literal["adam", "sgd"] = "adam",
     ) -> None:
         self.epochs = epochs
         self.batch_size = batch_size
@@ -80,6 +83,7 @@ class Training(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no type
         self.n_draws = n_draws
         self.target = target
         self.bound = bound
+        self.optimizer = optimizer
 
     def check(self) -> None:
         """Raise an error for invalid settings."""
@@ -93,6 +97,8 @@ class Training(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no type
         known = sorted({name for spec in SPECS.values() for name in spec.sizes})
         if unknown := [name for name in self.sizes or {} if name not in known]:
             raise TableError(f"the size {unknown[0]!r}", f"expected one of {', '.join(known)}")
+        if self.optimizer not in ("adam", "sgd"):
+            raise TableError(f"optimizer = {self.optimizer!r}", "expected 'adam' or 'sgd'")
         rate = self.learning_rate
         if rate != "auto" and not (isinstance(rate, numbers.Real) and np.isfinite(rate) and rate > 0):
             raise TableError(f"learning_rate = {rate!r}", "expected a positive number or 'auto'")

@@ -27,8 +27,8 @@ from evenly.imputation.columns import ModelledColumn
 from evenly.imputation.effort import USUAL, Effort
 from evenly.imputation.encoding import EncodedTable
 from evenly.imputation.gaussian import Gaussian, expect, fill_without, gaussian_features
-from evenly.imputation.predictive import Predictive
 from evenly.imputation.predictors import Pass
+from evenly.predictive import Predictive
 from evenly.tables import Floats
 
 Rows = npt.NDArray[np.intp]

@@ -20,8 +20,8 @@ from evenly.metrics.held_out_cells import (
     hide_share,
     hold_out,
 )
-from evenly.metrics.likelihood import log_likelihood
 from evenly.metrics.table_errors import imputation_error
+from evenly.predictive import log_likelihood
 
 __all__ = [
     "GROUPS",

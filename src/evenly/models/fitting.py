@@ -11,7 +11,8 @@ import numpy.typing as npt
 
 from evenly._support import part
 from evenly.models.base import NOBODY, Fitted, History, Info, Plan, Stream, Trace, Watchers
-from evenly.models.bbvi import State, Trained, column_gradients, gradient_changes, start
+from evenly.models.bbvi import State, Trained, start
+from evenly.models.gradients import column_gradients, gradient_changes
 from evenly.models.layout import Data, Layout, pad_rows
 from evenly.models.loop import Batches, padded_rows, train
 from evenly.models.wiring import wire
@@ -83,7 +84,7 @@ def fit_model(
     watchers: Watchers = NOBODY,
     stream: Stream | None = None,
 ) -> Fitted:
-    """Train a model from scratch; return its shared parameters, history and gradient trace.
+    """Train a model from scratch; return its parameters, history and gradient trace.
 
     With a validation score, shared parameters are scored at `N_VALIDATIONS` points and the best ones are returned.
     After `PATIENCE` points without improvement, training stops early: it goes back to the best point and decays the
@@ -98,18 +99,21 @@ def fit_model(
     on_device = Data(*map(jnp.asarray, pad_rows(data, batches.n_padded, layout)))
     if stream:
         state = state._replace(n_rows=np.int32(stream.n_steps * plan.batch_size))
-    traced: list[list[npt.NDArray[Any]]] = []
+    if plan.optimizer == "sgd":
+        state = state.by_momentum()
+    traced, scored = list[list[npt.NDArray[Any]]](), list[npt.NDArray[Any]]()
     histories, scores, best, cooled, pace = [], [], state, False, _Pace(watchers)
     for at, until in zip(visits.stops, [*visits.stops[1:], None], strict=True):
         if plan.trace_points or (plan.trace_points == 0 and not traced):
             traced.append(_trace(model, layout, on_device, state, batches.first, whole=bool(plan.trace_points)))
+            scored += _score(watchers, state, data)
         if watchers.validate:
             scores.append(watchers.validate(_parameters(state)))
             if scores[-1] >= max(scores):
                 best = state
         if cooled or until is None or (int(state.epoch) < at and not pace.hurried):  # finished, or stopped before
             break
-        n_epochs = int(until - at)
+        n_epochs, rows = int(until - at), stream.parts if stream else on_device
         if pace.hurried or (watchers.validate and len(scores) - np.argmax(scores) > PATIENCE):
             n_epochs = pace.shorten(min(max(1, round(COOL_DOWN * visits.n)), int(visits.n - at)))
             if not n_epochs:
@@ -122,22 +126,49 @@ def fit_model(
             stops = watchers.on_epoch is not None and watchers.on_epoch(epoch, info)
             return pace.visited(cooled=last) or stops
 
-        rows = stream.parts if stream else on_device
         with part(at / max(visits.n, 1), (at + n_epochs) / max(visits.n, 1)):
             state, history = train(
                 model, layout, rows, state, epochs=n_epochs, batch_size=plan.batch_size, on_epoch=on_visit
             )
         histories.append(history)
-    found = _parameters(best if watchers.validate else state)
-    return Fitted(found, _join(histories, visits.per_epoch), _join_traces(visits.stops, traced))
+    state = best if watchers.validate else state
+    history = _join(histories, visits.per_epoch)
+    trace = _join_traces(visits.stops, traced)._replace(not_finite=history.not_finite)
+    trace = trace._replace(log_likelihood=np.array(scored or np.zeros((0, 0))))
+    return Fitted(_parameters(state), history, trace, _rows(state, data))
+
+
+def _score(watchers: Watchers, state: State, data: Data) -> list[npt.NDArray[Any]]:
+    """Return the columns' scores at a point of the trace, if somebody wants them."""
+    return [watchers.score_columns(_parameters(state), _rows(state, data))] if watchers.score_columns else []
 
 
 def _plan_visits(plan: Plan, batches: Batches, stream: Stream | None, *, validated: bool) -> _Visits:
     per_epoch, steps = (stream.n_parts, stream.n_steps) if stream else (1, batches.n_steps)
     n = plan.epochs * per_epoch
-    points = plan.trace_points or (N_VALIDATIONS if validated else 1)
-    stops = np.unique(np.linspace(0, n, points + 1).round().astype(int)) if n else np.array([0, 0])
+    if plan.trace_points == "log":
+        stops = log_spaced(n)
+    else:
+        points = plan.trace_points or (N_VALIDATIONS if validated else 1)
+        stops = np.unique(np.linspace(0, n, points + 1).round().astype(int))
+    stops = stops if n else np.array([0, 0])
     return _Visits(per_epoch, n, float(max(1, n * steps)), stops)
+
+
+def log_spaced(n: int) -> npt.NDArray[np.intp]:
+    """Return 0, 1, 2, 4, 8 and so on up to n, and n itself.
+
+    Examples
+    --------
+    >>> log_spaced(20).tolist(), log_spaced(8).tolist(), log_spaced(0).tolist()
+    ([0, 1, 2, 4, 8, 16, 20], [0, 1, 2, 4, 8], [0])
+    """
+    return np.array(sorted({0, n, *(1 << k for k in range(n.bit_length()))}), np.intp)
+
+
+def _rows(state: State, data: Data) -> dict[str, npt.NDArray[Any]]:
+    """Return the variables of the table's rows, without padding."""
+    return {name: np.asarray(one)[: len(data.mask)] for name, one in state.local.items()}
 
 
 def _trace(
@@ -169,10 +200,9 @@ def _cool_down(model: Trained, state: State, n_steps: float) -> State:
 
 def _join(histories: list[History], per_epoch: int) -> History:
     """Return the history of all epochs, each the average over its visits; the last epoch may lack some."""
-    elbo, gained, interrupted = zip(*histories, strict=True)
-    return History(
-        _by_epoch(np.concatenate(elbo), per_epoch), _by_epoch(np.concatenate(gained), per_epoch), any(interrupted)
-    )
+    elbo, gained, interrupted, not_finite = zip(*histories, strict=True)
+    elbo, gained = (_by_epoch(np.concatenate(one), per_epoch) for one in (elbo, gained))
+    return History(elbo, gained, any(interrupted), sum(not_finite))
 
 
 def _by_epoch(visits: npt.NDArray[Any], per_epoch: int) -> npt.NDArray[Any]:
@@ -183,5 +213,6 @@ def _by_epoch(visits: npt.NDArray[Any], per_epoch: int) -> npt.NDArray[Any]:
 
 def _join_traces(stops: npt.NDArray[np.intp], traced: list[list[npt.NDArray[Any]]]) -> Trace:
     if not traced:
-        return Trace(*[np.zeros(0)] * 3)
-    return Trace(stops[: len(traced)], *(np.array(one) for one in zip(*traced, strict=True)))
+        return Trace(np.zeros(0), np.zeros(0), np.zeros(0))
+    gradients, changes = (np.array(one) for one in zip(*traced, strict=True))
+    return Trace(stops[: len(traced)], gradients, changes)

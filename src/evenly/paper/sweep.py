@@ -17,10 +17,11 @@ import numpy as np
 
 from evenly._support import EvenlyError, TableError, require, write_text
 from evenly._version import __version__
-from evenly.imputation import GradientTrace, Imputer, Predictive, Training
+from evenly.imputation import GradientTrace, Imputer, Training
 from evenly.metrics import baseline_errors, column_errors
 from evenly.paper.datasets import DataSet, as_table, hidden_mask, load, schema
 from evenly.paper.records import Run, has_failed, heading, is_recorded, to_text
+from evenly.predictive import Predictive
 from evenly.tables import Column, Floats, encode, open_table
 
 N_POINTS = 10

@@ -167,7 +167,8 @@ def _infer(rule: Rule, cells: TableColumn) -> tuple[Column, ColumnProfile | None
 
 
 def _originals(cells: Any, column: Column) -> tuple[Any, ...]:
-    """Return declared classes if the schema does not have them: JSON cannot hold some, and markers are no classes."""
+    """Return declared classes if those of the schema differ: JSON cannot hold some, and many have another order."""
     classes = tuple(cells.categories or ())
     plain = all(isinstance(value, (bool, int, float, str)) for value in classes)
-    return () if plain and (column.classes is None or len(classes) == len(column.classes)) else classes
+    same = column.classes is None or (len(classes) == len(column.classes) and not column.has_rest)
+    return () if plain and same else classes

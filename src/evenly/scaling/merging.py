@@ -113,6 +113,10 @@ class _Merge:
             declared = list(dict.fromkeys([*(a.column.classes or ()), *(b.column.classes or ())]))
             seen = LazyColumn(rule.name, native, a.stored.dtype, "text", declared, a.stored.ordered)
         inferred, _ = rule.infer(seen, lambda: profile_column(seen, (), weights))
+        if a.column.kind == b.column.kind == inferred.alternative:  # what the other columns of both parts said
+            inferred, _ = replace(rule, kind=a.column.kind).infer(seen, lambda: profile_column(seen, (), weights))
+            inferred.note, inferred.confidence = a.column.note, a.column.confidence
+            inferred.alternative = a.column.alternative
         column, values = encode_growing(_with_markers(inferred, a.column, b.column), TableColumn(rule.name, native))
         family = self.measurer.family(column)
         check_values(column, values, family)

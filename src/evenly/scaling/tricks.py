@@ -45,6 +45,8 @@ class Feature:
     trick: Trick = "none"
     code: int | None = None
     """The class that the feature stands for, if the column was split."""
+    rest: int | None = None
+    """The code from which on classes are one, if the column has so many and was not split."""
 
 
 def features_of(index: int, column: Column, family: Likelihood, trick: Trick) -> list[Feature]:
@@ -58,13 +60,12 @@ def features_of(index: int, column: Column, family: Likelihood, trick: Trick) ->
     ['color=blue', 'color=red', 'color=green']
     """
     if trick == "none" or not family.takes_tricks or (trick == "bern" and not family.one_per_class):
-        return [Feature(index, column.name, family)]
+        return [Feature(index, column.name, family, rest=column.n_single if column.has_rest else None)]
     model = BERNOULLI if trick == "bern" else GAMMA
     if column.kind in ("binary", "count"):
         return [Feature(index, column.name, model, trick)]
-    return [
-        Feature(index, f"{column.name}={value}", model, trick, code) for code, value in enumerate(column.classes or ())
-    ]
+    single = (column.classes or [])[: column.n_single]
+    return [Feature(index, f"{column.name}={value}", model, trick, code) for code, value in enumerate(single)]
 
 
 # --- noise ----------------------------------------------------------------------------------------------------
@@ -240,7 +241,7 @@ def feature_values(
     mean of the noise.
     """
     if feature.trick == "none":
-        return values
+        return values if feature.rest is None else np.minimum(values, feature.rest)
     base = values if feature.code is None else np.where(np.isnan(values), np.nan, values == feature.code)
     if feature.trick == "bern":
         return base
@@ -280,6 +281,8 @@ def feature_statistics(feature: Feature, of: ColumnStatistics) -> FeatureStatist
     weights = np.array(list(of.counts.values()), np.float64)
     if feature.code is not None:
         values = (values == feature.code).astype(np.float64)
+    elif feature.rest is not None:
+        values = np.minimum(values, feature.rest)
     if feature.trick != "gamma":
         own = take_moments(family, values, choose_pivot(family, 0.0, 1.0, 1.0), weights)
         return FeatureStatistics(of.n, float(values.min()), float(values.max()), None, own)
@@ -328,14 +331,15 @@ def undo_moments(natural: Array) -> tuple[Array, Array]:
 def undo_classes(naturals: Sequence[Array], trick: Trick, frequencies: Array) -> Array:
     """Return the probabilities of the classes from the natural parameters of their features.
 
-    The mean of each class is cut at 0 and divided by their sum; where all are 0, the classes' frequencies are used.
+    Each class's mean is cut to [0, 1] and divided by their sum; where all are 0, the classes' frequencies are used. If
+    these have one more, it is that of the classes without a feature of their own, which get what is left of 1.
     """
     xp = namespace(*naturals)
-    if trick == "bern":
-        means = xp.stack([BERNOULLI.mean(one) for one in naturals])
-    else:
-        means = xp.stack([undo_mean(one) for one in naturals])
-    means = xp.where(means > 0.0, means, xp.zeros_like(means))
+    parts = [BERNOULLI.mean(one) if trick == "bern" else undo_binary(one) for one in naturals]
+    if len(frequencies) > len(naturals):
+        left = 1.0 - sum(parts)
+        parts.append(xp.where(left > 0.0, left, xp.zeros_like(left)))
+    means = xp.stack(parts)
     total = means.sum(-1)[..., None]
     return xp.where(
         total > 0.0, means / xp.where(total > 0.0, total, 0.0 * total + 1.0), xp.asarray(frequencies, means)

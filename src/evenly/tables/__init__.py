@@ -12,6 +12,7 @@ from evenly.tables.cells import (
     encode,
     encode_counts,
     encode_growing,
+    prepare,
 )
 from evenly.tables.checking import Content, check, check_fields, check_parameters
 from evenly.tables.codes import class_codes
@@ -31,9 +32,10 @@ from evenly.tables.declarations import (
 from evenly.tables.encoded import encode_columns, number_table
 from evenly.tables.frames import Table, build_table, map_columns, open_table, select
 from evenly.tables.inspection import inspect_table
-from evenly.tables.kind_inference import is_wordy, may_be_identifier
+from evenly.tables.kind_inference import is_wordy
 from evenly.tables.lazy import LazyColumn, LazyTable
 from evenly.tables.new_rows import Change, NewCells, Reading, Step, describe_changes, quote
+from evenly.tables.number_kinds import may_be_identifier
 from evenly.tables.precision import Precision, find_precision
 from evenly.tables.profile import (
     MISSING_MARKERS,
@@ -112,6 +114,7 @@ __all__ = [
     "number_table",
     "open_table",
     "pick",
+    "prepare",
     "profile_column",
     "quote",
     "read_number",

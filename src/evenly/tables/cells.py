@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import narwhals as nw
 import numpy as np
 import numpy.typing as npt
 
@@ -157,7 +158,7 @@ def column_likelihood(column: Column, own: Mapping[str, Likelihood] | None = Non
     assert column.likelihood is not None
     if own and column.likelihood in own:
         return own[column.likelihood]
-    return get_likelihood(column.likelihood, len(column.classes or ()))
+    return get_likelihood(column.likelihood, column.n_outcomes)
 
 
 def check_values(column: Column, values: Floats, family: Likelihood) -> None:
@@ -190,3 +191,12 @@ def check_values(column: Column, values: Floats, family: Likelihood) -> None:
             raise outside(column.name, f"maximum {high:g}", family)
         if family.support.whole and not (block == np.rint(block)).all():
             raise outside(column.name, "values that are not whole numbers", family)
+
+
+def prepare(column: Column, values: Any) -> Any:
+    """Apply the shift or the clip of a column; `values` may be a Narwhals expression."""
+    if column.clip is not None:
+        if isinstance(values, nw.Expr):
+            return nw.when(values < column.clip).then(column.clip).otherwise(values)
+        return np.maximum(values, column.clip)
+    return values + column.shift if column.shift else values

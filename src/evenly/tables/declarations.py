@@ -15,7 +15,8 @@ from evenly._support import TableError
 from evenly.likelihoods import Likelihood, get_likelihood
 from evenly.tables.columns import TableColumn
 from evenly.tables.frames import open_table
-from evenly.tables.kind_inference import NO_DATA, decide_kind, find_classes
+from evenly.tables.kind_inference import NO_DATA, Decision, decide_kind, find_classes
+from evenly.tables.many_classes import in_order
 from evenly.tables.profile import ColumnProfile, Value, profile_column, read_number
 from evenly.tables.schema import CLASS_KINDS, KINDS, Column, Schema, declared_name, fits, implied_kind, outside
 from evenly.tables.spellings import merge_classes as merge_spellings
@@ -169,14 +170,21 @@ def infer_column(
         raise TableError(f"the kind {kind!r}", f"expected one of {', '.join(KINDS)}", column=cells.name)
     if kind == "ignore":
         return Column(name=cells.name, kind="ignore", note="declared")
-    kind, note = _choose_kind(cells, profile, kind, likelihood)
-    markers = list(profile.markers)
-    column = Column(name=cells.name, kind=kind, missing=markers, note=note)  # type: ignore[arg-type]  # one of KINDS
+    chosen = _choose_kind(cells, profile, kind, likelihood)
+    column = Column(
+        name=cells.name,
+        kind=chosen.kind,
+        missing=list(profile.markers),
+        note=chosen.reason,
+        confidence=chosen.confidence,
+        alternative=chosen.alternative,
+        groups=chosen.groups,
+    )
     if column.kind == "ignore":
         return column
     _refuse_cells(column, profile)
     if column.has_classes:
-        column.classes = list(classes) if classes else find_classes(cells, profile)
+        column.classes = list(classes) if classes else in_order(column, find_classes(cells, profile), profile)
         if not column.classes:
             return Column(name=cells.name, kind="ignore", note=NO_DATA)
         if column.kind == "binary" and len(column.classes) > 2:
@@ -198,23 +206,24 @@ def infer_column(
 
 def _choose_kind(
     cells: TableColumn, profile: ColumnProfile, kind: str | None, likelihood: str | Likelihood | None
-) -> tuple[str, str]:
+) -> Decision:
     """Return the kind of a column, declared or inferred, and the reason for it; refuse a likelihood of another kind."""
-    note = "declared"
-    if kind is None:
-        kind, note = decide_kind(cells, profile)
+    if kind is not None:
+        decision = Decision(kind, "declared")  # type: ignore[arg-type]  # one of KINDS
+    else:
+        decision = decide_kind(cells, profile)
         if likelihood is not None:
-            kind = kind if fits(likelihood, kind) else implied_kind(likelihood)
-            note = f"declared {declared_name(likelihood)}"
-    if likelihood is not None and not fits(likelihood, kind):
+            implied = decision.kind if fits(likelihood, decision.kind) else implied_kind(likelihood)
+            decision = Decision(implied, f"declared {declared_name(likelihood)}")  # type: ignore[arg-type]
+    if likelihood is not None and not fits(likelihood, decision.kind):
         name = declared_name(likelihood)
         raise TableError(
-            f"the kind {kind!r} and the likelihood {name!r}",
+            f"the kind {decision.kind!r} and the likelihood {name!r}",
             f"{name} goes with {implied_kind(likelihood)!r}",
             "declare one of the two only",
             column=cells.name,
         )
-    return kind, note
+    return decision
 
 
 def _refuse_cells(column: Column, profile: ColumnProfile) -> None:
@@ -239,7 +248,7 @@ def complete(column: Column, cells: TableColumn, profile: Callable[[], ColumnPro
     if column.has_classes and column.classes is None:
         seen = profile_column(cells, column.missing) if profile is None else profile()
         _refuse_cells(column, seen)
-        found = find_classes(cells, seen)
+        found = in_order(column, find_classes(cells, seen), seen)
         column.classes = [one for one in found if str(one) not in column.same]
     return column
 

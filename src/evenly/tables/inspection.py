@@ -19,7 +19,7 @@ from evenly.tables.duplicates import count_duplicates
 from evenly.tables.frames import map_columns, open_table
 from evenly.tables.kind_inference import NO_DATA
 from evenly.tables.profile import ColumnProfile, Value, profile_column, read_number
-from evenly.tables.schema import Column, Schema
+from evenly.tables.schema import Column, Confidence, Kind, Schema
 from evenly.tables.spellings import describe_spellings, find_spellings
 from evenly.tables.spellings import merge_classes as merge_spellings
 
@@ -68,6 +68,12 @@ class InspectedColumn:
         The smallest and the largest number, infinities left out.
     warnings : tuple of str
         What seems wrong, and what to do about it.
+    confidence : {"sure", "likely", "doubtful"}
+        How sure the kind is.
+    alternative : str or None
+        The kind that the column may be instead, if that is not sure.
+    groups : bool
+        Whether the column names units that have several rows each.
     """
 
     name: str
@@ -79,6 +85,19 @@ class InspectedColumn:
     range: tuple[float, float] | None
     note: str
     warnings: tuple[str, ...]
+    confidence: Confidence = "sure"
+    alternative: Kind | None = None
+    groups: bool = False
+
+    @property
+    def doubt(self) -> str:
+        """What else a column of a doubtful kind may be, and how to say so; empty for the others."""
+        if self.confidence != "doubtful" or self.alternative is None:
+            return ""
+        told, option = f"kinds={{{self.name!r}: {self.alternative!r}}}", shlex.quote(f"{self.name}={self.alternative}")
+        return (
+            f"taken for {self.kind}, but may be {self.alternative}: if it is, say so with `{told}` (`--kind {option}`)"
+        )
 
 
 @dataclass(frozen=True)
@@ -110,6 +129,11 @@ class Inspection:
             if column.name == name:
                 return column
         raise KeyError(name)
+
+    @property
+    def by_doubt(self) -> list[InspectedColumn]:
+        """The columns, those of a doubtful kind first, otherwise in the order of the table."""
+        return sorted(self.columns, key=lambda one: one.confidence != "doubtful")
 
     def to_plain(self) -> dict[str, Any]:
         """Return everything but the schema as plain values for JSON."""
@@ -248,6 +272,9 @@ def _inspected(
         range=(profile.minimum, profile.maximum) if profile.numeric and profile.n else None,
         note=column.note,
         warnings=() if declared else (*warnings, *_warnings(column, profile, n_infinite)),
+        confidence=column.confidence,
+        alternative=column.alternative,
+        groups=column.groups,
     )
 
 

@@ -10,53 +10,49 @@ import numpy as np
 
 from evenly._support import DATE, TableError, refuse_surrogates
 from evenly.tables.columns import TableColumn
+from evenly.tables.decisions import Decision as Decision
+from evenly.tables.many_classes import describe_many, refuse_many
+from evenly.tables.number_kinds import decide_numbers
 from evenly.tables.profile import ColumnProfile, TextSummary, Value
-
-MOST_CLASSES = 100
-"""A text column with more classes is passed through: under a trick every class is a feature."""
-FEW_VALUES = 20
-"""Whole numbers with at most this many distinct values may be codes of classes."""
-MOST_OVERDISPERSION = 100.0
-"""Variance over mean up to which whole numbers are counts: 1 under a Poisson, tens in real data."""
+from evenly.tables.schema import MOST_SINGLE, MOST_VALUES, Kind
 
 NO_DATA = "no data"
 """The note of a column without an observed cell."""
 
 
 _DATE = re.compile(DATE)
-_IDENTIFIER_NAME = re.compile(r"(^|[_\s-])(?i:id|uuid|guid|key|index|nr|number)$|[a-z]I[dD]$")
-_YEARS = (1500.0, 2200.0)
-"""Consecutive whole numbers in this range are years, not identifiers."""
 
 
-def decide_kind(cells: TableColumn, profile: ColumnProfile) -> tuple[str, str]:
-    """Return the kind of a column and the reason for it."""
+def decide_kind(cells: TableColumn, profile: ColumnProfile) -> Decision:
+    """Decide on the kind of a column."""
     if profile.n == 0:
-        return ("real" if profile.numeric else "ignore"), NO_DATA
+        return Decision("real" if profile.numeric else "ignore", NO_DATA)
     if profile.storage == "time":
-        return "ignore", "dates or times"
+        return Decision("ignore", "dates or times")
     if profile.storage == "other":
-        return "ignore", "neither numbers nor texts"
+        return Decision("ignore", "neither numbers nor texts")
     if profile.storage == "boolean":
-        return "binary", ""
+        return Decision("binary")
     if cells.categories is not None:
         n = len(cells.categories)
         # A category is meant as classes, unless most classes have too few cells to learn from.
-        if n > MOST_CLASSES and n > min(0.1 * profile.n, 10 * MOST_CLASSES):
-            return "ignore", f"{n} classes in {profile.n} cells; declare it `categorical` to use it"
-        return ("ordinal", "") if cells.ordered else ("binary" if n == 2 else "categorical", "")
-    return _decide_numbers(cells, profile) if profile.numeric else _decide_texts(profile)
+        if refused := refuse_many(n, profile.n):
+            return Decision("ignore", refused)
+        if cells.ordered and n <= MOST_SINGLE:
+            return Decision("ordinal")
+        return Decision("binary" if n == 2 else "categorical", describe_many(n))
+    return decide_numbers(cells, profile) if profile.numeric else Decision(*_decide_texts(profile))
 
 
-def _decide_texts(profile: ColumnProfile) -> tuple[str, str]:
+def _decide_texts(profile: ColumnProfile) -> tuple[Kind, str]:
     n_distinct, all_dates, wordy = profile.text_summary or _summarize([str(value) for value in profile.distinct or ()])
     if all_dates:
         return "ignore", "dates or times"
     if n_distinct > 10 and n_distinct > 0.5 * profile.n:
         return "ignore", "free text" if wordy else "identifier: nearly every cell differs"
-    if n_distinct > MOST_CLASSES:
-        return "ignore", f"{n_distinct} classes: more than {MOST_CLASSES}; declare it `categorical` to use it"
-    return ("binary" if n_distinct == 2 else "categorical"), ""
+    if refused := refuse_many(n_distinct, profile.n):
+        return "ignore", refused
+    return ("binary" if n_distinct == 2 else "categorical"), describe_many(n_distinct)
 
 
 def _summarize(texts: list[str]) -> TextSummary:
@@ -72,53 +68,6 @@ def is_wordy(mean_length: float, with_spaces: float) -> bool:
     return mean_length > 40 or with_spaces > 0.5
 
 
-def _decide_numbers(cells: TableColumn, profile: ColumnProfile) -> tuple[str, str]:
-    low, high = profile.minimum, profile.maximum
-    if not profile.whole:
-        return ("real", "") if low < 0.0 else ("positive", "")
-    values = profile.distinct
-    if values is not None and len(values) == 2 and (values == (0, 1) or profile.n >= 5):
-        return "binary", ""
-    if may_be_identifier(cells.name, profile) and profile.all_differ:
-        return "ignore", "identifier: whole numbers that all differ"
-    few = values is not None and 2 < len(values) <= FEW_VALUES and profile.n >= 5 * len(values)
-    peaks = few and _several_peaks(profile)
-    # Levels from 0 or 1 to 10 are ratings: they often pile up at both ends, but they are ordered, and have a mean.
-    rating = peaks and low in (0, 1) and high == 10 and len(values or ()) >= 9
-    if peaks and not rating:
-        return "categorical", f"whole numbers {low:g} to {high:g} with several peaks: codes"
-    if low < 0.0:
-        return (
-            ("ordinal", f"whole numbers {low:g} to {high:g}: levels")
-            if few
-            else ("real", "whole numbers, some negative")
-        )
-    if profile.variance > MOST_OVERDISPERSION * profile.mean:
-        return "positive", "whole numbers, spread too wide for a count"
-    return "count", f"whole numbers {low:g} to {high:g}" + (": a rating" if rating else "")
-
-
-def may_be_identifier(name: str, profile: ColumnProfile) -> bool:
-    """Whether whole numbers are an identifier if they all differ: they are consecutive, or named like one."""
-    if profile.n < 20 or profile.maximum - profile.minimum < profile.n - 1:
-        return False
-    years = _YEARS[0] <= profile.minimum and profile.maximum <= _YEARS[1]
-    consecutive = profile.maximum - profile.minimum == profile.n - 1 and not years
-    return consecutive or _IDENTIFIER_NAME.search(name) is not None
-
-
-def _several_peaks(profile: ColumnProfile) -> bool:
-    """Whether the counts of the values rise again after falling, by more than a tenth of the cells."""
-    assert profile.distinct is not None
-    assert profile.counts is not None
-    counts = np.zeros(profile.distinct[-1] - profile.distinct[0] + 1)
-    counts[np.array(profile.distinct) - profile.distinct[0]] = profile.counts
-    top = int(counts.argmax())
-    rising, falling = counts[: top + 1], counts[top:][::-1]
-    valleys = sum(float((np.maximum.accumulate(side) - side).sum()) for side in (rising, falling))
-    return valleys > 0.1 * profile.n
-
-
 def find_classes(cells: TableColumn, profile: ColumnProfile) -> list[Value]:
     """Return the classes of a column: those that its type declares, otherwise the sorted ones that it holds."""
     if cells.categories is not None:
@@ -131,10 +80,10 @@ def find_classes(cells: TableColumn, profile: ColumnProfile) -> list[Value]:
     else:
         assert profile.numbers is not None
         distinct = np.unique(profile.numbers[~np.isnan(profile.numbers)])
-        if len(distinct) > 1000:
+        if len(distinct) > MOST_VALUES:
             raise TableError(
                 f"{len(distinct)} distinct numbers",
-                "expected at most 1000 classes",
+                f"expected at most {MOST_VALUES:,} classes",
                 "declare it `real` or `count`",
                 column=cells.name,
             )

@@ -75,6 +75,19 @@ def polars_type(name: str, classes: list[Any] | None) -> Any:
     return None if base in ("Unknown", "Object", "Decimal") else getattr(pl, base, None)
 
 
+def pandas_name(dtype: Any) -> str:
+    """Return the name of a pandas type; those of texts say where they are kept, if that is not the default.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> pandas_name(pd.StringDtype("python")), pandas_name(np.dtype("int64"))
+    ('StringDtype(python)', 'int64')
+    """
+    # Texts whose missing cells are NaN, `str`, are the usual ones of pandas 3: wherever it keeps them by default.
+    return f"StringDtype({dtype.storage})" if str(dtype) == "string" and hasattr(dtype, "storage") else str(dtype)
+
+
 def pandas_type(name: str, classes: list[Any] | None, *, ordered: bool) -> Any:
     """Return the pandas type of a name.
 
@@ -89,6 +102,10 @@ def pandas_type(name: str, classes: list[Any] | None, *, ordered: bool) -> Any:
         return pd.CategoricalDtype(classes, ordered=ordered)
     if name.endswith("[pyarrow]") and (found := arrow_type(name.removesuffix("[pyarrow]"))) is not None:
         return pd.ArrowDtype(found)
+    if found := re.fullmatch(r"StringDtype\((\w+)\)", name):
+        return pd.StringDtype(found[1])
+    if name == "str":  # which pandas 2 takes for NumPy's texts
+        return pd.StringDtype(na_value=np.nan)
     return pd.api.types.pandas_dtype(name)
 
 

@@ -85,12 +85,30 @@ class ColumnProfile:
         return min(float(b[b > 0].min()) for b in blocks(self.numbers) if (b > 0).any())
 
     @property
+    def n_distinct(self) -> int | None:
+        """How many distinct values there are; None where nobody counted them."""
+        if self.distinct is not None:
+            return len(self.distinct)
+        if self.number_summary is not None:
+            return self.number_summary.n_distinct
+        if self.text_summary is not None:
+            return self.text_summary.n_distinct
+        return None if self.numbers is None else len(np.unique(self.numbers[~np.isnan(self.numbers)]))
+
+    @property
     def all_differ(self) -> bool:
         """Whether all numbers are known to differ."""
-        if self.number_summary is not None:
-            return self.number_summary.n_distinct == self.n
-        assert self.numbers is not None
-        return len(np.unique(self.numbers[~np.isnan(self.numbers)])) == self.n
+        return self.n_distinct == self.n
+
+    @property
+    def two_valued(self) -> bool:
+        """Whether all numbers are one of two: they are if their variance is the largest that their mean allows."""
+        if self.distinct is not None:
+            return len(self.distinct) == 2
+        low, high = self.minimum, self.maximum
+        if not (low < high and self.numbers is not None):  # numbers that are elsewhere have no list of classes
+            return False
+        return self.n_distinct == 2 if self.variance > 0.999 * (high - self.mean) * (self.mean - low) else False
 
 
 def profile_column(column: TableColumn, missing: Sequence[Value] = (), weights: Floats | None = None) -> ColumnProfile:

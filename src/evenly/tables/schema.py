@@ -7,6 +7,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from evenly._support import TableError, align, one_line, parse_json, read_limited, show, write_text
@@ -17,9 +18,13 @@ from evenly.tables.profile import Value
 Kind = Literal["real", "positive", "count", "binary", "categorical", "ordinal", "ignore"]
 KINDS: tuple[Kind, ...] = ("real", "positive", "count", "binary", "categorical", "ordinal", "ignore")
 CLASS_KINDS = ("binary", "categorical", "ordinal")
+Confidence = Literal["sure", "likely", "doubtful"]
+"""How sure an inferred kind is."""
 MOST_BYTES, MOST_VALUES = 1 << 26, 10_000
 """The largest file of a schema, and the largest number of classes or markers of a column in it."""
 SEE = "see docs/schema.md"
+MOST_SINGLE = 100
+"""Classes of a categorical column that are modelled one by one; those after them in its list are modelled as one."""
 
 DEFAULT_LIKELIHOOD = {kind: name for name, family in FAMILIES.items() for kind in family.default_for}
 """The paper's likelihood of each kind; ordinal columns are modelled as categorical."""
@@ -35,7 +40,9 @@ class Column(BaseModel):
     likelihood : str or None
         The name of its likelihood; None for an ignored column.
     classes : list or None
-        The classes of a binary, categorical or ordinal column, in the order of their codes.
+        The classes of a binary, categorical or ordinal column, in the order of their codes. If a categorical column has
+        more than a hundred, the first hundred are modelled one by one and the others as one; where classes are taken
+        from the table, they are then listed by how often they occur.
     shift : float
         Added to every cell before the likelihood, so that a positive column may have zeros.
     clip : float or None
@@ -48,6 +55,12 @@ class Column(BaseModel):
         Other spellings of a class, each with that class: `{"YES": "Yes"}`. Cells keep theirs.
     note : str
         The reason, in words.
+    confidence : {"sure", "likely", "doubtful"}
+        How sure the kind is; what was declared is sure.
+    alternative : str or None
+        The kind that the column may be instead, if that is not sure.
+    groups : bool
+        Whether the column names units that have several rows each, such as the persons of a panel.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -63,6 +76,9 @@ class Column(BaseModel):
     missing: list[Value] = []
     same: dict[str, Value] = {}
     note: str = ""
+    confidence: Confidence = "sure"
+    alternative: Kind | None = None
+    groups: bool = False
 
     @field_validator("classes")
     @classmethod
@@ -105,6 +121,32 @@ class Column(BaseModel):
     def has_classes(self) -> bool:
         """Whether the column is a choice among classes."""
         return self.kind in CLASS_KINDS
+
+    @property
+    def has_rest(self) -> bool:
+        """Whether it has so many classes that those after the first hundred are modelled as one."""
+        return self.kind == "categorical" and len(self.classes or ()) > MOST_SINGLE
+
+    @property
+    def n_single(self) -> int:
+        """How many of its classes are modelled one by one; the code of the rest, if there is one."""
+        return MOST_SINGLE if self.has_rest else len(self.classes or ())
+
+    @property
+    def n_outcomes(self) -> int:
+        """How many outcomes are told apart: the classes that are modelled one by one, and the rest."""
+        return self.n_single + self.has_rest
+
+    def lump(self, codes: Any) -> Any:
+        """Return codes with those of the rest as one; missing cells stay.
+
+        Examples
+        --------
+        >>> town = Column(name="town", kind="categorical", classes=[f"town {i}" for i in range(400)])
+        >>> town.n_outcomes, town.lump(np.array([7.0, 99.0, 312.0, np.nan])).tolist()
+        (101, [7.0, 99.0, 100.0, nan])
+        """
+        return np.minimum(codes, self.n_single) if self.has_rest else codes
 
 
 class Schema(BaseModel):

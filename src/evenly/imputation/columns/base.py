@@ -11,16 +11,17 @@ import numpy as np
 import numpy.typing as npt
 
 from evenly._support import show
-from evenly.imputation.bins import Bins
 from evenly.imputation.calibration import PLAIN, Calibration
 from evenly.imputation.experts import NO_EXPERTS, Experts
-from evenly.imputation.predictive import Predictive
 from evenly.likelihoods import Likelihood, Support
-from evenly.scaling import FittedColumn, prepare, scaled_smoothness
-from evenly.tables import Column, Floats, Precision
+from evenly.predictive import Bins, Predictive
+from evenly.scaling import FittedColumn, scaled_smoothness
+from evenly.tables import Column, Floats, Precision, prepare
 
 FARTHEST_INPUT = 1e3
 """Standardized inputs are clipped here: of n rows none is beyond sqrt(n), so that only outliers in new rows are."""
+FARTHEST_RAW = 1e15
+"""Raw inputs are clipped here: a batch's sum of their squares is finite in single precision."""
 FARTHEST_TARGET = 20.0
 """Standard deviations at which the normal of a binned column is clipped, so that no single cell dominates the loss."""
 MARGINAL_SHARE = 0.02
@@ -105,7 +106,7 @@ class ModelledColumn(ColumnSpec):
         """Raise an error if the numbers are not of such a column."""
         if self.fitted.family is None or not self.fitted.statistics.n:
             raise ValueError(f"a model of {show(self.name)}, which is ignored or empty")
-        n_inputs = len(self.column.classes or ()) if self.column.kind in ("categorical", "ordinal") else 1
+        n_inputs = self.column.n_outcomes if self.column.kind in ("categorical", "ordinal") else 1
         if not len(self.centers) == len(self.spreads) == n_inputs:
             raise ValueError(f"{len(self.centers)} centers of {show(self.name)}, expected {n_inputs}")
         finite = np.isfinite([*self.extent, *self.centers, *self.spreads]).all()
@@ -200,8 +201,16 @@ class ModelledColumn(ColumnSpec):
         with np.errstate(all="ignore"):
             return float(sum(scaled_smoothness(one, np.asarray(natural), 1.0) for one, natural in pairs))
 
-    def inputs(self, values: Floats) -> Floats:
-        """Return the inputs of an encoder, standardized and the same under every method; 0 where missing."""
+    @property
+    def n_inputs(self) -> int:
+        """The number of inputs of an encoder."""
+        return len(self.centers)
+
+    def inputs(self, values: Floats, seed: int | None, keys: npt.NDArray[np.int64] | None = None) -> Floats:
+        """Return the inputs of an encoder, standardized and the same under every method; 0 where missing.
+
+        Seed and keys are those of the features, in case inputs are made of these.
+        """
         standard = standardize(encoder_inputs(self.column, values), self.centers, self.spreads)
         return np.where(np.isnan(values)[:, None], 0.0, np.clip(standard, -FARTHEST_INPUT, FARTHEST_INPUT))
 
@@ -249,7 +258,7 @@ def standardize(values: Floats, center: Any, spread: Any) -> Floats:
 def encoder_inputs(column: Column, values: Floats) -> Floats:
     """Return the unscaled inputs of an encoder, the same under every method: one-hot classes, logs of positives."""
     if column.kind in ("categorical", "ordinal"):
-        return np.asarray(values[:, None] == np.arange(len(column.classes or ())), np.float64)
+        return np.asarray(column.lump(values)[:, None] == np.arange(column.n_outcomes), np.float64)
     if column.kind == "positive":
         values = np.log(prepare(column, values))
     return values[:, None]

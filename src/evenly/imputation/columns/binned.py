@@ -14,12 +14,11 @@ import numpy.typing as npt
 from scipy.special import ndtr, ndtri
 
 from evenly._support import show
-from evenly.imputation.bins import Bins
 from evenly.imputation.calibration import PLAIN, Calibration, stack
 from evenly.imputation.columns.base import FARTHEST_TARGET, MARGINAL_SHARE, ModelledColumn, standardize
 from evenly.imputation.experts import NO_EXPERTS, Experts
-from evenly.imputation.predictive import BinnedPredictive, Predictive
 from evenly.likelihoods import NORMAL, UNIT_NORMAL, Likelihood, Support, get_likelihood
+from evenly.predictive import BinnedPredictive, Bins, Predictive
 from evenly.tables import Floats
 
 UNSEEN_SHARE = 1e-9
@@ -146,7 +145,7 @@ def tilt(bins: Bins, means: Floats, stds: Floats, center: float, spread: float) 
 
     Examples
     --------
-    >>> from evenly.imputation.bins import make_bins
+    >>> from evenly.predictive import make_bins
     >>> bins = make_bins(np.array([0.0, 0.0, 0.0, 1.0]))
     >>> tilt(bins, np.array([0.0, 5.0]), np.array([1.0, 0.1]), 0.25, 0.433).round(2)
     array([[0.75, 0.25],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ import numpy.typing as npt
 from evenly._support import show
 from evenly.imputation.calibration import PLAIN, Calibration, stack
 from evenly.imputation.columns.base import (
+    FARTHEST_RAW,
     FARTHEST_TARGET,
     MARGINAL_SHARE,
     ModelledColumn,
@@ -19,17 +20,19 @@ from evenly.imputation.columns.base import (
     standardize,
 )
 from evenly.imputation.experts import NO_EXPERTS, Experts
-from evenly.imputation.predictive import (
+from evenly.likelihoods import Likelihood, Support
+from evenly.predictive import (
     BinaryPredictive,
     CategoricalPredictive,
     ClassPredictive,
+    ManyClassesPredictive,
     Predictive,
     predictive_of,
 )
-from evenly.likelihoods import Likelihood, Support
-from evenly.scaling import FittedColumn, prepare
 from evenly.tables import Floats
 
+MOST_GAUSSIAN = 30
+"""Of a column with many classes, the Gaussian expert sees the 30 most frequent: it costs the cube of its features."""
 LEAST_CLASS = 0.02
 """Smallest probability of a class from the Gaussian expert, relative to its frequency: a normal has no bounds."""
 
@@ -41,6 +44,8 @@ class LikelihoodColumn(ModelledColumn):
     kind = "by_likelihood"
     jacobian: float = 0.0
     fill: Sequence[float] = ()
+    raw_inputs: bool = field(default=False, metadata={"later": True})
+    """Whether an encoder sees the unscaled features themselves, as published; else all methods have the same inputs."""
 
     def check(self) -> None:
         super().check()
@@ -56,6 +61,16 @@ class LikelihoodColumn(ModelledColumn):
         return [one.likelihood.modelled_as for one in self.fitted.features]
 
     @property
+    def n_inputs(self) -> int:
+        return len(self.fitted.features) if self.raw_inputs else len(self.centers)
+
+    def inputs(self, values: Floats, seed: int | None, keys: npt.NDArray[np.int64] | None = None) -> Floats:
+        if not self.raw_inputs:
+            return super().inputs(values, seed, keys)
+        features = np.column_stack(self.fitted.split(values, seed, keys))
+        return np.where(np.isnan(values)[:, None], 0.0, np.clip(features, -FARTHEST_RAW, FARTHEST_RAW))
+
+    @property
     def stand_ins(self) -> Sequence[float]:
         return self.fill
 
@@ -68,7 +83,7 @@ class LikelihoodColumn(ModelledColumn):
         return [fit.natural for fit in self.fitted.fits]
 
     def targets(self, values: Floats, seed: int | None, keys: npt.NDArray[np.int64] | None = None) -> list[Floats]:
-        return feature_targets(self.fitted, values, seed, keys)
+        return self.fitted.targets(values, seed, keys)
 
     def predict(
         self, naturals: Sequence[Floats], calibration: Calibration = PLAIN, experts: Experts = NO_EXPERTS
@@ -87,19 +102,22 @@ class LikelihoodColumn(ModelledColumn):
     def _of_classes(self, shares: Floats, *, binary: bool) -> ClassPredictive:
         if binary:
             return BinaryPredictive(self.column, shares[..., 1])
+        if self.column.has_rest:
+            return ManyClassesPredictive.of(self.column, shares, self.fitted.shares)
         return CategoricalPredictive(self.column, shares)
 
     @property
     def n_gaussian(self) -> int:
-        return len(self.centers)
+        return min(len(self.centers), MOST_GAUSSIAN) if self.column.has_rest else len(self.centers)
 
     def gaussian_features(self, values: Floats) -> Floats:
-        standard = standardize(encoder_inputs(self.column, values), self.centers, self.spreads)
+        n = self.n_gaussian
+        standard = standardize(encoder_inputs(self.column, values)[:, :n], self.centers[:n], self.spreads[:n])
         return np.where(np.isnan(values)[:, None], np.nan, np.clip(standard, -FARTHEST_TARGET, FARTHEST_TARGET))
 
     def from_gaussian(self, means: Floats, stds: Floats) -> Predictive | None:
-        """Return the probabilities of classes; numbers with a given likelihood are left to the model."""
-        if not self.column.has_classes:
+        """Return the probabilities of classes; numbers with a likelihood and many classes are left to the model."""
+        if not self.column.has_classes or self.column.has_rest:
             return None
         likely = np.asarray(self.centers) + np.asarray(self.spreads) * means
         least = LEAST_CLASS * np.asarray(self.fitted.frequencies)
@@ -116,13 +134,3 @@ class LikelihoodColumn(ModelledColumn):
     def support(self) -> Support:
         assert self.fitted.family is not None
         return self.fitted.family.support
-
-
-def feature_targets(
-    fitted: FittedColumn, values: Floats, seed: int | None, keys: npt.NDArray[np.int64] | None = None
-) -> list[Floats]:
-    """Return the scaled features of a column; for a log-normal, modelled as a normal, the scaled logarithm."""
-    family = fitted.features[0].likelihood
-    if family.modelled_as is not family:
-        return [fitted.fits[0].scale * np.log(prepare(fitted.column, values))]
-    return fitted.scale(values, seed, keys)

@@ -7,19 +7,24 @@ from typing import Any
 import numpy as np
 
 from evenly._support import show
-from evenly.imputation.bins import make_bins
 from evenly.imputation.columns.base import ColumnSpec, UnmodelledColumn, encoder_inputs
 from evenly.imputation.columns.binned import BinnedColumn
-from evenly.imputation.columns.by_likelihood import LikelihoodColumn, feature_targets
-from evenly.scaling import FittedColumn, Outcome, get_method, prepare
-from evenly.tables import Floats, check_fields, find_precision
+from evenly.imputation.columns.by_likelihood import LikelihoodColumn
+from evenly.predictive import make_bins
+from evenly.scaling import FittedColumn, Outcome, get_method
+from evenly.tables import Floats, check_fields, find_precision, prepare
 
 FAR = 1e4
 """Distance from 0, in standard deviations, beyond which too few of single precision's seven digits remain: three."""
 
 
 def describe(
-    fitted: FittedColumn, values: Floats | None, *, binned: bool = False, method: str = "lip-none"
+    fitted: FittedColumn,
+    values: Floats | None,
+    *,
+    binned: bool = False,
+    method: str = "lip-none",
+    raw_inputs: bool = False,
 ) -> ColumnSpec:
     """Decide how a column is modelled, given the fitted column and its values or codes.
 
@@ -29,6 +34,8 @@ def describe(
         Whether a number is modelled twice, by a normal and by its bin.
     method : str
         The scaling method of that normal.
+    raw_inputs : bool
+        Whether an encoder sees the unscaled features, as published.
     """
     if values is None or not fitted.statistics.n:
         return UnmodelledColumn(fitted)
@@ -55,8 +62,8 @@ def describe(
     far = (np.abs(means) > FAR * stds).any() and not fitted.column.has_classes
     if far or any(fit.outcome is Outcome.OUT_OF_RANGE for fit in fitted.fits):
         return UnmodelledColumn(fitted, float(np.quantile(seen, 0.5, method="lower")), too_far=True)
-    fill = tuple(float(one[0]) for one in feature_targets(fitted, seen[:1], None))
-    return LikelihoodColumn(fitted, **common, jacobian=_log_jacobian(fitted, seen), fill=fill)
+    fill = tuple(float(one[0]) for one in fitted.targets(seen[:1], None))
+    return LikelihoodColumn(fitted, **common, jacobian=_log_jacobian(fitted, seen), fill=fill, raw_inputs=raw_inputs)
 
 
 def _log_jacobian(fitted: FittedColumn, seen: Floats) -> float:

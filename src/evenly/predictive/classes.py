@@ -9,8 +9,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from evenly.imputation.predictive.base import Predictive, add_mass, average
-from evenly.metrics import log_likelihood
+from evenly.predictive.base import Predictive, add_mass, average
+from evenly.predictive.scores import log_likelihood
 from evenly.tables import Column, Floats
 
 

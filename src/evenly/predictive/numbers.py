@@ -9,10 +9,10 @@ from typing import Any, Self
 
 import numpy as np
 
-from evenly.imputation.bins import Bins
-from evenly.imputation.predictive.base import Predictive, add_mass, average
 from evenly.likelihoods import STANDARD, Likelihood
-from evenly.metrics import log_likelihood
+from evenly.predictive.base import Predictive, add_mass, average
+from evenly.predictive.bins import Bins
+from evenly.predictive.scores import log_likelihood
 from evenly.tables import Column, Floats
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
@@ -33,7 +33,7 @@ class BinnedPredictive(NumberPredictive):
 
     Examples
     --------
-    >>> from evenly.imputation.bins import make_bins
+    >>> from evenly.predictive.bins import make_bins
     >>> from evenly.tables import Column
     >>> bins = make_bins(np.array([0.0, 0.0, 1.0, 2.0, 3.0]), n_quantiles=2, n_widths=0)
     >>> wait = BinnedPredictive(Column(name="wait", kind="real"), bins, np.array([1.2]), np.array([[0.5, 0.0, 0.5]]))

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from evenly.imputation.predictive.base import Predictive
-from evenly.imputation.predictive.classes import BinaryPredictive, CategoricalPredictive
-from evenly.imputation.predictive.numbers import ParametricPredictive
 from evenly.likelihoods import Likelihood
+from evenly.predictive.base import Predictive
+from evenly.predictive.classes import BinaryPredictive, CategoricalPredictive
+from evenly.predictive.numbers import ParametricPredictive
 from evenly.tables import Column
 
 

@@ -8,8 +8,7 @@ import numpy as np
 
 from evenly._support import TableError
 from evenly.likelihoods import Array, Likelihood, to_numpy
-from evenly.scaling import prepare
-from evenly.tables import Column, Floats, column_likelihood
+from evenly.tables import Column, Floats, column_likelihood, prepare
 
 
 def log_likelihood(
@@ -62,7 +61,7 @@ def log_likelihood(
         raise TableError(got, f"expected {len(family.usual_names)} along the last axis", column=column.name)
     if family.usual_limits:
         parameters = np.clip(parameters, *np.transpose(family.usual_limits))
-    cells = prepare(column, np.asarray(values, np.float64))
+    cells = prepare(column, column.lump(np.asarray(values, np.float64)))
     scale = np.float64(1.0)
     if family.needs_unit and cells.size:
         # In the column's own unit, a power of 2: the natural parameters of 1e300 or 1e-300 are no numbers.

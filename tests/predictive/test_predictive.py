@@ -11,14 +11,6 @@ import pytest
 from scipy import stats
 
 from evenly import Imputer, Predictive
-from evenly.imputation.bins import Bins, make_bins
-from evenly.imputation.predictive import (
-    BinaryPredictive,
-    BinnedPredictive,
-    CategoricalPredictive,
-    mix_parameters,
-    predictive_of,
-)
 from evenly.likelihoods.continuous import (
     EXPONENTIAL,
     GAMMA,
@@ -30,6 +22,14 @@ from evenly.likelihoods.continuous import (
 )
 from evenly.likelihoods.discrete import BERNOULLI, POISSON, Categorical
 from evenly.likelihoods.registry import get_likelihood
+from evenly.predictive import (
+    BinaryPredictive,
+    BinnedPredictive,
+    CategoricalPredictive,
+    mix_parameters,
+    predictive_of,
+)
+from evenly.predictive.bins import Bins, make_bins
 from evenly.tables.schema import Column
 
 SHARES = np.array([[0.2, 0.3, 0.5], [0.6, 0.3, 0.1], [0.3, 0.3, 0.4], [0.0, 0.0, 1.0]])
@@ -442,7 +442,7 @@ def test_the_table_of_classes_has_a_column_for_each():
 @every_kind
 def test_without_pandas_the_table_is_one_of_polars(name, monkeypatch):
     expected = KINDS[name].to_frame()
-    monkeypatch.setattr("evenly.imputation.predictive.base.find_spec", lambda module: None)
+    monkeypatch.setattr("evenly.predictive.base.find_spec", lambda module: None)
     found = KINDS[name].to_frame()
     assert isinstance(found, pl.DataFrame)
     assert found.columns == list(expected)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from evenly.imputation.bins import Bins, make_bins
+from evenly.predictive.bins import Bins, make_bins
 
 RNG = np.random.default_rng(0)
 COLUMNS = {

@@ -21,7 +21,7 @@ class Predictive(ABC):
     --------
     >>> from evenly.tables import Column
     >>> colour = Column(name="colour", kind="categorical", classes=["blue", "red"])
-    >>> from evenly.imputation.predictive import CategoricalPredictive
+    >>> from evenly.predictive import CategoricalPredictive
     >>> cells = CategoricalPredictive(colour, np.array([[0.2, 0.8], [0.5, 0.5]]))
     >>> cells.mode().tolist(), cells.log_prob(np.array([1.0, 0.0])).round(3).tolist()
     ([1.0, 0.0], [-0.223, -0.693])
@@ -106,7 +106,7 @@ class Predictive(ABC):
 
         >>> from evenly.tables import Column
         >>> smokes = Column(name="smokes", kind="binary", classes=["no", "yes"])
-        >>> from evenly.imputation.predictive import BinaryPredictive
+        >>> from evenly.predictive import BinaryPredictive
         >>> frame = BinaryPredictive(smokes, np.array([0.25])).to_frame()
         >>> {name: float(frame[name][0]) for name in frame.columns}
         {'no': 0.75, 'yes': 0.25}
