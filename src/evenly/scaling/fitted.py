@@ -160,7 +160,7 @@ class FittedColumn(MeasuredColumn):
 
     def restore(self, scaled: Sequence[Floats], container: str) -> Any:
         """Return the cells, in their type and classes, from the scaled features."""
-        cells = decode(self.column, self.unscale(scaled), self.originals)
+        cells = decode(self.column, self.unscale(scaled), self.originals, self.stored.storage)
         classes = list(self.originals) or self.column.classes
         return restore_column(cells, container, self.stored, classes)
 

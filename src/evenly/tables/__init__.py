@@ -29,6 +29,7 @@ from evenly.tables.declarations import (
     pick,
 )
 from evenly.tables.encoded import encode_columns, number_table
+from evenly.tables.formats import get_format
 from evenly.tables.frames import Table, build_table, map_columns, open_table, select
 from evenly.tables.inspection import inspect_table
 from evenly.tables.kind_inference import is_wordy, may_be_identifier
@@ -102,6 +103,7 @@ __all__ = [
     "encode_growing",
     "fill_cells",
     "find_precision",
+    "get_format",
     "infer_column",
     "infer_schema",
     "inspect_table",

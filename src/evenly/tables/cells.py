@@ -11,7 +11,8 @@ import numpy.typing as npt
 from evenly._support import TableError
 from evenly.likelihoods import Likelihood, get_likelihood
 from evenly.tables.codes import ClassCodes, class_codes
-from evenly.tables.columns import BLOCK, Floats, TableColumn, blocks
+from evenly.tables.columns import BLOCK, Floats, Storage, TableColumn, blocks
+from evenly.tables.formats import get_format
 from evenly.tables.profile import MISSING_MARKERS, ColumnProfile, read_number
 from evenly.tables.schema import Column, outside
 
@@ -46,11 +47,12 @@ def _encode(column: Column, cells: TableColumn) -> tuple[Floats, list[Any]]:
         return _encode_numbers(classes, numbers) if column.has_classes else (numbers, [])
     codes, distinct = cells.factorized
     gone = {str(marker) for marker in (*MISSING_MARKERS, *column.missing)}
+    read = read_number if column.format is None else get_format(column.format).read
     unknown, lookup = [], np.full(len(distinct) + 1, np.nan)
     for code, value in enumerate(distinct):
         if isinstance(value, str) and value.strip() in gone and value not in classes.by_text:
             continue
-        number = read_number(value)
+        number = read(str(value) if column.format is not None else value)
         if column.has_classes:
             number = classes.by_text.get(str(value), None if number is None else classes.by_number.get(number))
         if number is None:
@@ -126,18 +128,28 @@ def _encode_numbers(classes: ClassCodes, numbers: Floats) -> tuple[Floats, list[
     return encoded, sorted(unknown)
 
 
-def decode(column: Column, numbers: Floats, originals: Sequence[Any] = ()) -> npt.NDArray[Any]:
-    """Turn numbers back into cells: values as they are, codes into classes; None where missing.
+def decode(
+    column: Column, numbers: Floats, originals: Sequence[Any] = (), storage: Storage = "text"
+) -> npt.NDArray[Any]:
+    """Turn numbers back into cells: values as they are, or spelled in the column's format, and codes into classes.
 
-    `originals` are the cells that classes were read from, where a class is only the text of its cell.
+    Missing cells are None, or NaN among numbers. `originals` are the cells that classes were read from, where a class
+    is only the text of its cell; `storage` is how the cells are to be stored: numbers are not spelled.
     """
     if not column.has_classes:
-        return numbers
+        return numbers if column.format is None or storage != "text" else _spell(column.format, numbers)
     by_text = {str(value): value for value in originals}
     classes = np.empty(len(column.classes or ()) + 1, dtype=object)
     classes[:-1] = [by_text.get(str(value), value) for value in column.classes or ()]
     codes = np.where(np.isnan(numbers), len(classes) - 1, numbers).astype(np.intp)
     return classes[np.clip(codes, 0, len(classes) - 1)]
+
+
+def _spell(pattern: str, numbers: Floats) -> npt.NDArray[Any]:
+    write = get_format(pattern).write
+    texts = np.empty(len(numbers), object)
+    texts[:] = [None if np.isnan(number) else write(number) for number in numbers.tolist()]
+    return texts
 
 
 def coded(column: Column) -> Column:
@@ -149,7 +161,7 @@ def coded(column: Column) -> Column:
     [0, 1]
     """
     classes = None if column.classes is None else list(range(len(column.classes)))
-    return column.model_copy(update={"classes": classes, "missing": [], "same": {}})
+    return column.model_copy(update={"classes": classes, "missing": [], "same": {}, "format": None})
 
 
 def column_likelihood(column: Column, own: Mapping[str, Likelihood] | None = None) -> Likelihood:

@@ -169,9 +169,12 @@ def infer_column(
         raise TableError(f"the kind {kind!r}", f"expected one of {', '.join(KINDS)}", column=cells.name)
     if kind == "ignore":
         return Column(name=cells.name, kind="ignore", note="declared")
+    wanted = kind or (implied_kind(likelihood) if likelihood is not None else None)
+    if profile.spelled is not None and wanted not in CLASS_KINDS:
+        profile = profile.spelled
     kind, note = _choose_kind(cells, profile, kind, likelihood)
-    markers = list(profile.markers)
-    column = Column(name=cells.name, kind=kind, missing=markers, note=note)  # type: ignore[arg-type]  # one of KINDS
+    about: dict[str, Any] = {"missing": list(profile.markers), "format": profile.format, "note": note}
+    column = Column(name=cells.name, kind=kind, **about)  # type: ignore[arg-type]  # one of KINDS
     if column.kind == "ignore":
         return column
     _refuse_cells(column, profile)
@@ -234,8 +237,11 @@ def _refuse_cells(column: Column, profile: ColumnProfile) -> None:
 
 
 def complete(column: Column, cells: TableColumn, profile: Callable[[], ColumnProfile] | None = None) -> Column:
-    """Return a copy of a declared column; if it leaves out its classes, they are taken from the table."""
+    """Return a copy of a declared column; if it leaves out its classes or its format, they are taken from the table."""
     column = column.model_copy(deep=True)
+    if column.format is None and not column.has_classes and column.kind != "ignore" and cells.storage == "text":
+        seen = profile_column(cells, column.missing) if profile is None else profile()
+        column.format = None if seen.spelled is None else seen.spelled.format
     if column.has_classes and column.classes is None:
         seen = profile_column(cells, column.missing) if profile is None else profile()
         _refuse_cells(column, seen)

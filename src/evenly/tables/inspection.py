@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -16,6 +16,7 @@ from evenly.tables.cells import check_values, column_likelihood, encode
 from evenly.tables.columns import TableColumn
 from evenly.tables.declarations import Bounds, Markers, Rule, infer_column, make_rules
 from evenly.tables.duplicates import count_duplicates
+from evenly.tables.formats import find_format
 from evenly.tables.frames import map_columns, open_table
 from evenly.tables.kind_inference import NO_DATA
 from evenly.tables.profile import ColumnProfile, Value, profile_column, read_number
@@ -201,7 +202,7 @@ def _inspect_column(cells: TableColumn, rule: Rule, *, merge: bool) -> tuple[Col
         warnings = _disagreement(column, cells)
     if merge:
         column = merge_spellings(column, profile)
-    return column, _inspected(column, cells, profile, n_infinite, warnings)
+    return column, _inspected(column, cells, profile.reading(column.format), n_infinite, warnings)
 
 
 def _profile_finite(cells: TableColumn, markers: Sequence[Value]) -> tuple[TableColumn, ColumnProfile, int]:
@@ -303,23 +304,34 @@ def _suspicious_texts(profile: ColumnProfile) -> list[str]:
     if profile.distinct is None or profile.counts is None:
         return []
     texts = [(str(text), n) for text, n in zip(profile.distinct, profile.counts, strict=True)]
-    strays = dict(_strays(texts))
+    what, few = _strays(texts)
+    strays = dict(few)
     found = []
     if strays:
         listed = ", ".join(map(repr, strays))
         cells = _times(sum(strays.values()), "cell")
-        found.append(f"numbers, except for {listed} ({cells}), so taken for texts: {_remedy(listed, *strays)}")
+        found.append(f"{what}, except for {listed} ({cells}), so taken for texts: {_remedy(listed, *strays)}")
     for text, n in texts:
         if text not in strays and text.strip().lower() in WORDS:
             found.append(f"{text!r} appears {_times(n, 'time')}: {_remedy(repr(text), text)}")
     return found
 
 
-def _strays(texts: Sequence[tuple[str, int]]) -> list[tuple[str, int]]:
-    """Return the few texts, in few cells, that keep a column from being numbers."""
+def _strays(texts: Sequence[tuple[str, int]]) -> tuple[str, list[tuple[str, int]]]:
+    """Return the few texts, in few cells, that keep a column from being numbers; and what its others are."""
+    strays = _few(texts, lambda text: read_number(text) is None)
+    if strays:
+        return "numbers", strays
+    strays = _few(texts, lambda text: not any(map(str.isdigit, text)))
+    found = find_format([text for text, _ in texts if any(map(str.isdigit, text))]) if strays else None
+    return ("", []) if found is None else (found.note, strays)
+
+
+def _few(texts: Sequence[tuple[str, int]], is_stray: Callable[[str], bool]) -> list[tuple[str, int]]:
+    """Return the texts that are strays, if they are few and in few cells."""
     strays: list[tuple[str, int]] = []
     for pair in texts:
-        if read_number(pair[0]) is None:
+        if is_stray(pair[0]):
             strays.append(pair)
             if len(strays) > MOST_STRAYS:
                 return []

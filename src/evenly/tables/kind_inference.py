@@ -10,6 +10,7 @@ import numpy as np
 
 from evenly._support import DATE, TableError, refuse_surrogates
 from evenly.tables.columns import TableColumn
+from evenly.tables.formats import Format, get_format
 from evenly.tables.profile import ColumnProfile, TextSummary, Value
 
 MOST_CLASSES = 100
@@ -33,6 +34,8 @@ def decide_kind(cells: TableColumn, profile: ColumnProfile) -> tuple[str, str]:
     """Return the kind of a column and the reason for it."""
     if profile.n == 0:
         return ("real" if profile.numeric else "ignore"), NO_DATA
+    if profile.format is not None:
+        return _decide_spelled(cells, profile, get_format(profile.format))
     if profile.storage == "time":
         return "ignore", "dates or times"
     if profile.storage == "other":
@@ -46,6 +49,14 @@ def decide_kind(cells: TableColumn, profile: ColumnProfile) -> tuple[str, str]:
             return "ignore", f"{n} classes in {profile.n} cells; declare it `categorical` to use it"
         return ("ordinal", "") if cells.ordered else ("binary" if n == 2 else "categorical", "")
     return _decide_numbers(cells, profile) if profile.numeric else _decide_texts(profile)
+
+
+def _decide_spelled(cells: TableColumn, profile: ColumnProfile, form: Format) -> tuple[str, str]:
+    """Decide on texts that stand for numbers or dates; a unit says that numbers are no codes."""
+    if form.is_quantity:
+        return ("real" if profile.minimum < 0.0 else "positive"), form.note
+    kind, note = _decide_numbers(cells, profile)
+    return kind, f"{form.note}; {note}".removesuffix("; ")
 
 
 def _decide_texts(profile: ColumnProfile) -> tuple[str, str]:

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from evenly._support import TableError, align, one_line, parse_json, read_limited, show, write_text
 from evenly.likelihoods import FAMILIES, Likelihood, likelihood_name
 from evenly.tables.checking import Problem, first_problem
+from evenly.tables.formats import get_format
 from evenly.tables.profile import Value
 
 Kind = Literal["real", "positive", "count", "binary", "categorical", "ordinal", "ignore"]
@@ -44,6 +45,8 @@ class Column(BaseModel):
         Declared bounds; a cell outside is an error in fit, and clipped to them in new rows.
     missing : list
         Markers that are read as missing cells.
+    format : str or None
+        How texts spell the numbers of the column, as a pattern: `$#,##0.00`, `0 %`, `%d.%m.%Y`.
     same : dict
         Other spellings of a class, each with that class: `{"YES": "Yes"}`. Cells keep theirs.
     note : str
@@ -61,6 +64,7 @@ class Column(BaseModel):
     lower: float | None = None
     upper: float | None = None
     missing: list[Value] = []
+    format: str | None = None
     same: dict[str, Value] = {}
     note: str = ""
 
@@ -73,6 +77,10 @@ class Column(BaseModel):
 
     @model_validator(mode="after")
     def _consistent(self) -> Column:
+        if self.kind == "ignore" or self.has_classes:
+            self.format = None
+        elif self.format is not None:
+            get_format(self.format)  # refuses what is none
         if self.kind == "ignore":
             return self
         if self.likelihood is None:
@@ -207,6 +215,8 @@ def _details(column: Column) -> str:
     if column.classes is not None:
         shown = [str(value) for value in column.classes[:4]]
         parts.append(" | ".join(shown) + (f" | ... ({len(column.classes)})" if len(column.classes) > 4 else ""))
+    if column.format is not None:
+        parts.append(f"format: {column.format}")
     if column.shift:
         parts.append(f"shift {column.shift:g}")
     if column.clip:
