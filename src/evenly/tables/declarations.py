@@ -19,6 +19,7 @@ from evenly.tables.kind_inference import NO_DATA, decide_kind, find_classes
 from evenly.tables.profile import ColumnProfile, Value, profile_column, read_number
 from evenly.tables.schema import CLASS_KINDS, KINDS, Column, Schema, declared_name, fits, implied_kind, outside
 from evenly.tables.spellings import merge_classes as merge_spellings
+from evenly.tables.spellings import order_classes
 
 PAPER_CLIP = 1e-30
 """The paper's code raises the zeros of a positive column to this; kept to reproduce it, never a default."""
@@ -180,6 +181,8 @@ def infer_column(
     _refuse_cells(column, profile)
     if column.has_classes:
         column.classes = list(classes) if classes else find_classes(cells, profile)
+        if not classes and cells.categories is None:
+            column = order_classes(column, profile)
         if not column.classes:
             return Column(name=cells.name, kind="ignore", note=NO_DATA)
         if column.kind == "binary" and len(column.classes) > 2:
@@ -245,8 +248,10 @@ def complete(column: Column, cells: TableColumn, profile: Callable[[], ColumnPro
     if column.has_classes and column.classes is None:
         seen = profile_column(cells, column.missing) if profile is None else profile()
         _refuse_cells(column, seen)
-        found = find_classes(cells, seen)
-        column.classes = [one for one in found if str(one) not in column.same]
+        given = column.model_copy(update={"classes": find_classes(cells, seen)})
+        found = given if cells.categories is not None or column.same else order_classes(given, seen)
+        column.classes = [one for one in found.classes or () if str(one) not in column.same]
+        column.same = found.same
     return column
 
 

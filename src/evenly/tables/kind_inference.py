@@ -12,6 +12,7 @@ from evenly._support import DATE, TableError, refuse_surrogates
 from evenly.tables.columns import TableColumn
 from evenly.tables.formats import Format, get_format
 from evenly.tables.profile import ColumnProfile, TextSummary, Value
+from evenly.tables.word_scales import find_order
 
 MOST_CLASSES = 100
 """A text column with more classes is passed through: under a trick every class is a feature."""
@@ -61,6 +62,9 @@ def _decide_spelled(cells: TableColumn, profile: ColumnProfile, form: Format) ->
 
 def _decide_texts(profile: ColumnProfile) -> tuple[str, str]:
     n_distinct, all_dates, wordy = profile.text_summary or _summarize([str(value) for value in profile.distinct or ()])
+    ordered = find_order(profile.distinct or ())
+    if ordered is not None:
+        return ordered.kind, ordered.note
     if all_dates:
         return "ignore", "dates or times"
     if n_distinct > 10 and n_distinct > 0.5 * profile.n:

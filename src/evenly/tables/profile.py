@@ -147,8 +147,8 @@ def _profile(column: TableColumn, missing: Sequence[Value], weights: Floats | No
         return profile
     lookup = np.full(len(distinct) + 1, np.nan)
     lookup[:-1][~is_marker] = [found.read(text) for text in kept]
-    numbers = _profile_numbers(column, lookup[codes], markers, weights)
-    return replace(profile, spelled=replace(numbers, format=found.pattern))
+    of_numbers = _profile_numbers(column, lookup[codes], markers, weights)
+    return replace(profile, spelled=replace(of_numbers, format=found.pattern))
 
 
 def _numbers_of(values: Iterable[Any]) -> list[float] | None:
