@@ -14,13 +14,15 @@ from evenly._support import TableError
 from evenly.likelihoods import FAMILIES, Likelihood
 from evenly.tables.cells import check_values, column_likelihood, encode
 from evenly.tables.columns import TableColumn
-from evenly.tables.declarations import Bounds, Markers, Rule, infer_column, make_rules
+from evenly.tables.dates import show_day
+from evenly.tables.declarations import Rule, infer_column, make_rules
 from evenly.tables.duplicates import count_duplicates
 from evenly.tables.formats import find_format
 from evenly.tables.frames import map_columns, open_table
 from evenly.tables.kind_inference import NO_DATA
 from evenly.tables.profile import ColumnProfile, Value, profile_column, read_number
 from evenly.tables.schema import Column, Schema
+from evenly.tables.settings import Bounds, Markers
 from evenly.tables.spellings import describe_spellings, find_spellings
 from evenly.tables.spellings import merge_classes as merge_spellings
 
@@ -65,8 +67,8 @@ class InspectedColumn:
         The same as a share of the rows.
     n_distinct : int or None
         Number of distinct values; None for numbers that were not counted, and for dates.
-    range : tuple of float, or None
-        The smallest and the largest number, infinities left out.
+    range : tuple of float or str, or None
+        The smallest and the largest number, infinities left out; of dates, the first and the last, as texts.
     warnings : tuple of str
         What seems wrong, and what to do about it.
     """
@@ -77,7 +79,7 @@ class InspectedColumn:
     n_missing: int
     missing_share: float
     n_distinct: int | None
-    range: tuple[float, float] | None
+    range: tuple[float, float] | tuple[str, str] | None
     note: str
     warnings: tuple[str, ...]
 
@@ -202,7 +204,7 @@ def _inspect_column(cells: TableColumn, rule: Rule, *, merge: bool) -> tuple[Col
         warnings = _disagreement(column, cells)
     if merge:
         column = merge_spellings(column, profile)
-    return column, _inspected(column, cells, profile.reading(column.format), n_infinite, warnings)
+    return column, _inspected(column, cells, profile.reading(spelled=column.is_spelled), n_infinite, warnings)
 
 
 def _profile_finite(cells: TableColumn, markers: Sequence[Value]) -> tuple[TableColumn, ColumnProfile, int]:
@@ -236,7 +238,8 @@ def _inspected(
     column: Column, cells: TableColumn, profile: ColumnProfile, n_infinite: int, warnings: Sequence[str]
 ) -> InspectedColumn:
     n_rows = profile.n_rows
-    n_observed = cells.n_observed if profile.storage in ("time", "other") else profile.n
+    opaque = profile.storage in ("time", "other") and not profile.dates
+    n_observed = cells.n_observed if opaque else profile.n
     n_missing = n_rows - n_observed - n_infinite
     declared = column.kind == "ignore" and column.note in ("declared", "")
     return InspectedColumn(
@@ -246,10 +249,15 @@ def _inspected(
         n_missing=n_missing,
         missing_share=n_missing / n_rows,
         n_distinct=len(profile.distinct) if profile.distinct is not None else None,
-        range=(profile.minimum, profile.maximum) if profile.numeric and profile.n else None,
+        range=_range(profile) if profile.numeric and profile.n else None,
         note=column.note,
         warnings=() if declared else (*warnings, *_warnings(column, profile, n_infinite)),
     )
+
+
+def _range(profile: ColumnProfile) -> tuple[float, float] | tuple[str, str]:
+    low, high = profile.minimum, profile.maximum
+    return (show_day(low), show_day(high)) if profile.dates else (low, high)
 
 
 def _warnings(column: Column, profile: ColumnProfile, n_infinite: int) -> list[str]:
@@ -261,13 +269,16 @@ def _warnings(column: Column, profile: ColumnProfile, n_infinite: int) -> list[s
     if (profile.numeric and profile.minimum == profile.maximum) or (
         profile.distinct is not None and len(profile.distinct) == 1
     ):
-        value = f"{profile.minimum:.15g}" if profile.numeric else repr(profile.distinct[0] if profile.distinct else "")
+        shown = show_day(profile.minimum) if profile.dates else f"{profile.minimum:.15g}"
+        value = shown if profile.numeric else repr(profile.distinct[0] if profile.distinct else "")
         found.append(f"constant: every observed cell is {value}, so there is nothing to learn")
     elif column.kind == "ignore":
         found.append(f"{column.note.partition(';')[0]}: passed through untouched{_how_to_use(column, profile)}")
     if column.has_classes:
         apart = [group for group in find_spellings(profile) if len(group.keys() - column.same.keys()) > 1]
         found += describe_spellings(apart)
+    if profile.dates:
+        return found
     return found + (_suspicious_numbers(profile) if profile.numeric else _suspicious_texts(profile))
 
 

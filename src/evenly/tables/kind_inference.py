@@ -10,6 +10,7 @@ import numpy as np
 
 from evenly._support import DATE, TableError, refuse_surrogates
 from evenly.tables.columns import TableColumn
+from evenly.tables.dates import NO_DATES
 from evenly.tables.formats import Format, get_format
 from evenly.tables.profile import ColumnProfile, TextSummary, Value
 from evenly.tables.word_scales import find_order
@@ -35,10 +36,12 @@ def decide_kind(cells: TableColumn, profile: ColumnProfile) -> tuple[str, str]:
     """Return the kind of a column and the reason for it."""
     if profile.n == 0:
         return ("real" if profile.numeric else "ignore"), NO_DATA
+    if profile.dates:
+        return "date", profile.about
     if profile.format is not None:
         return _decide_spelled(cells, profile, get_format(profile.format))
     if profile.storage == "time":
-        return "ignore", "dates or times"
+        return "ignore", NO_DATES
     if profile.storage == "other":
         return "ignore", "neither numbers nor texts"
     if profile.storage == "boolean":
@@ -53,11 +56,11 @@ def decide_kind(cells: TableColumn, profile: ColumnProfile) -> tuple[str, str]:
 
 
 def _decide_spelled(cells: TableColumn, profile: ColumnProfile, form: Format) -> tuple[str, str]:
-    """Decide on texts that stand for numbers or dates; a unit says that numbers are no codes."""
+    """Decide on texts that stand for numbers; a unit says that numbers are no codes."""
     if form.is_quantity:
-        return ("real" if profile.minimum < 0.0 else "positive"), form.note
+        return ("real" if profile.minimum < 0.0 else "positive"), profile.about
     kind, note = _decide_numbers(cells, profile)
-    return kind, f"{form.note}; {note}".removesuffix("; ")
+    return kind, f"{profile.about}; {note}".removesuffix("; ")
 
 
 def _decide_texts(profile: ColumnProfile) -> tuple[str, str]:
@@ -66,7 +69,7 @@ def _decide_texts(profile: ColumnProfile) -> tuple[str, str]:
     if ordered is not None:
         return ordered.kind, ordered.note
     if all_dates:
-        return "ignore", "dates or times"
+        return "ignore", NO_DATES
     if n_distinct > 10 and n_distinct > 0.5 * profile.n:
         return "ignore", "free text" if wordy else "identifier: nearly every cell differs"
     if n_distinct > MOST_CLASSES:

@@ -12,6 +12,7 @@ import numpy as np
 
 from evenly._support import SPACED_NUMBER, TELEPHONE, TableError
 from evenly.tables.columns import Floats, TableColumn, blocks
+from evenly.tables.dates import read_days
 from evenly.tables.formats import find_format
 
 Value = bool | int | float | str
@@ -63,12 +64,16 @@ class ColumnProfile:
     text_summary: TextSummary | None = None
     format: str | None = None
     """The pattern in which texts spell `numbers`, if these are no plain numbers."""
+    about: str = ""
+    """What such texts are, in words."""
+    dates: bool = False
+    """Whether `numbers` are days since 1970-01-01."""
     spelled: ColumnProfile | None = None
     """Of a column of texts or times: the profile of the numbers that its cells stand for in a format."""
 
-    def reading(self, form: str | None) -> ColumnProfile:
-        """Return the profile of the numbers that texts spell, if the column has a format; else itself."""
-        return self if form is None or self.spelled is None else self.spelled
+    def reading(self, *, spelled: bool) -> ColumnProfile:
+        """Return the profile of the numbers that texts spell, if these are meant and they do; else itself."""
+        return self if not spelled or self.spelled is None else self.spelled
 
     @property
     def numeric(self) -> bool:
@@ -121,7 +126,9 @@ def _profile(column: TableColumn, missing: Sequence[Value], weights: Floats | No
         return _profile_numbers(column, numbers, tuple(missing) if hit.any() else (), weights)
     n_rows = len(column.native) if weights is None else int(weights.sum())
     if column.storage in ("time", "other"):
-        return ColumnProfile(column.storage, n_rows, n_rows)
+        profile = ColumnProfile(column.storage, n_rows, n_rows)
+        days = None if weights is not None or column.storage == "other" else read_days(column)
+        return profile if days is None else replace(profile, spelled=_profile_dates(column, days))
     gone = {str(marker) for marker in (*MISSING_MARKERS, *missing)}
     if (spelled := column.spelled_numbers(gone)) is not None:
         return _profile_numbers(column, spelled[0], tuple(spelled[1]))
@@ -148,7 +155,12 @@ def _profile(column: TableColumn, missing: Sequence[Value], weights: Floats | No
     lookup = np.full(len(distinct) + 1, np.nan)
     lookup[:-1][~is_marker] = [found.read(text) for text in kept]
     of_numbers = _profile_numbers(column, lookup[codes], markers, weights)
-    return replace(profile, spelled=replace(of_numbers, format=found.pattern))
+    of_numbers = replace(of_numbers, format=found.pattern, about=found.note, dates=found.reads_dates)
+    return replace(profile, spelled=of_numbers)
+
+
+def _profile_dates(column: TableColumn, days: Floats) -> ColumnProfile:
+    return replace(_profile_numbers(column, days, ()), about="dates", dates=True)
 
 
 def _numbers_of(values: Iterable[Any]) -> list[float] | None:

@@ -102,9 +102,8 @@ class ModelledColumn(ColumnSpec):
         """Raise an error if the numbers are not of such a column."""
         if self.fitted.family is None or not self.fitted.statistics.n:
             raise ValueError(f"a model of {show(self.name)}, which is ignored or empty")
-        n_inputs = len(self.column.classes or ()) if self.column.kind in ("categorical", "ordinal") else 1
-        if not len(self.centers) == len(self.spreads) == n_inputs:
-            raise ValueError(f"{len(self.centers)} centers of {show(self.name)}, expected {n_inputs}")
+        if not len(self.centers) == len(self.spreads) == self.n_inputs:
+            raise ValueError(f"{len(self.centers)} centers of {show(self.name)}, expected {self.n_inputs}")
         finite = np.isfinite([*self.extent, *self.centers, *self.spreads]).all()
         if not (finite and 0.0 < self.observed <= 1.0 and min(self.spreads) > 0.0):
             raise ValueError(f"centers, spreads or extent of {show(self.name)} that are no numbers of a column")
@@ -114,6 +113,11 @@ class ModelledColumn(ColumnSpec):
             len(self.precision) == 2 and 0 <= self.precision[0] <= DIGITS and self.precision[1] >= 1
         ):
             raise ValueError(f"a precision of {show(self.precision)} of {show(self.name)}")
+
+    @property
+    def n_inputs(self) -> int:
+        """The number of inputs of an encoder."""
+        return len(self.column.classes or ()) if self.column.kind in ("categorical", "ordinal") else 1
 
     @property
     @abstractmethod
@@ -181,9 +185,13 @@ class ModelledColumn(ColumnSpec):
         with np.errstate(all="ignore"):
             return float(sum(scaled_smoothness(one, np.asarray(natural), 1.0) for one, natural in pairs))
 
+    def raw_inputs(self, values: Floats) -> Floats:
+        """Return the inputs of an encoder before they are standardized."""
+        return encoder_inputs(self.column, values)
+
     def inputs(self, values: Floats) -> Floats:
         """Return the inputs of an encoder, standardized and the same under every method; 0 where missing."""
-        standard = standardize(encoder_inputs(self.column, values), self.centers, self.spreads)
+        standard = standardize(self.raw_inputs(values), self.centers, self.spreads)
         return np.where(np.isnan(values)[:, None], 0.0, np.clip(standard, -FARTHEST_INPUT, FARTHEST_INPUT))
 
     def bounded(self, values: Floats, *, rounded: bool, to_support: bool) -> Floats:

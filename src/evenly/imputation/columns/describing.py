@@ -11,6 +11,7 @@ from evenly.imputation.bins import make_bins
 from evenly.imputation.columns.base import ColumnSpec, UnmodelledColumn, encoder_inputs
 from evenly.imputation.columns.binned import BinnedColumn
 from evenly.imputation.columns.by_likelihood import LikelihoodColumn, feature_targets
+from evenly.imputation.columns.dates import DateColumn, date_inputs, describe_dates
 from evenly.scaling import FittedColumn, Outcome, get_method, prepare
 from evenly.tables import Floats, check_fields, find_precision
 
@@ -35,7 +36,9 @@ def describe(
     seen = values[~np.isnan(values)]
     if fitted.statistics.constant:
         return UnmodelledColumn(fitted, float(seen[0]))
-    inputs = encoder_inputs(fitted.column, seen)
+    dated = binned and fitted.column.kind == "date"
+    own = describe_dates(fitted.column, seen) if dated else {}
+    inputs = date_inputs(fitted.column, own["parts"], seen) if dated else encoder_inputs(fitted.column, seen)
     # Divided by the largest first: squares of 1e300 overflow.
     unit = np.maximum(np.abs(inputs).max(0), 1e-300)
     means, stds = (inputs / unit).mean(0), (inputs / unit).std(0)
@@ -43,7 +46,7 @@ def describe(
         "observed": len(seen) / len(values),
         "extent": (float(seen.min()), float(seen.max())),
         "whole": bool((seen == np.rint(seen)).all()),
-        "precision": None if fitted.column.has_classes else find_precision(seen),
+        "precision": None if fitted.column.has_classes or dated else find_precision(seen),
         "centers": tuple((unit * means).tolist()),
         "spreads": tuple(np.maximum(unit * stds, 1e-300).tolist()),
     }
@@ -51,7 +54,8 @@ def describe(
         size = float(max(np.abs(seen).max(), 1e-300))
         mean, std = size * float((seen / size).mean()), max(size * float((seen / size).std()), 1e-300)
         scale = get_method(method).centred_scale(seen, mean, std)
-        return BinnedColumn(fitted, **common, bins=make_bins(seen), mean=mean, std=std, scale=scale)
+        kind = DateColumn if dated else BinnedColumn
+        return kind(fitted, **common, **own, bins=make_bins(seen), mean=mean, std=std, scale=scale)
     far = (np.abs(means) > FAR * stds).any() and not fitted.column.has_classes
     if far or any(fit.outcome is Outcome.OUT_OF_RANGE for fit in fitted.fits):
         return UnmodelledColumn(fitted, float(np.quantile(seen, 0.5, method="lower")), too_far=True)
@@ -71,7 +75,7 @@ def _log_jacobian(fitted: FittedColumn, seen: Floats) -> float:
 
 def spec_from_plain(fitted: FittedColumn, plain: Any) -> ColumnSpec:
     """Rebuild a spec from `ColumnSpec.to_plain`; ValueError if it is none of the column."""
-    kinds: dict[str, Any] = {one.kind: one for one in (UnmodelledColumn, LikelihoodColumn, BinnedColumn)}
+    kinds: dict[str, Any] = {one.kind: one for one in (UnmodelledColumn, LikelihoodColumn, BinnedColumn, DateColumn)}
     stored = dict(plain)
     kind = kinds.get(stored.pop("kind", None))
     if kind is None:

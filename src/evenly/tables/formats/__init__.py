@@ -5,6 +5,7 @@ registers itself; columns and their kinds are not known.
 """
 
 from evenly.tables.formats.base import FORMATS, Format, find_format, get_format
+from evenly.tables.formats.dates import EPOCH, DateFormat, nearest_start
 from evenly.tables.formats.numbers import NumberFormat
 
-__all__ = ["FORMATS", "Format", "NumberFormat", "find_format", "get_format"]
+__all__ = ["EPOCH", "FORMATS", "DateFormat", "Format", "NumberFormat", "find_format", "get_format", "nearest_start"]
