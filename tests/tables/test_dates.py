@@ -355,3 +355,18 @@ def test_days_and_dates_go_there_and_back(moments):
     assert (np.abs(make_dates(days) - array) <= np.timedelta64(2, "us")).all()
     exact = [(one - datetime.datetime(1970, 1, 1)) / datetime.timedelta(days=1) for one in moments]
     np.testing.assert_allclose(days, exact, rtol=0, atol=1e-10)
+
+
+def test_lazy_frames_pass_dates_through_and_say_so():
+    table = pl.DataFrame({"seen": DAYS, "text": [f"{one}" for one in DAYS], "x": X})
+    with pytest.warns(EvenlyWarning, match=r"passed_through: 'seen' \(dates or times\)"):
+        plain = LipschitzScaler("lip-none").fit(table.lazy())
+    assert {one.name: one.kind for one in plain.schema_.columns} == {"seen": "ignore", "text": "ignore", "x": "real"}
+    with pytest.warns(EvenlyWarning, match="dates or times, which a lazy frame does not read"):
+        LipschitzScaler("lip-none", dates="model").fit(table.lazy())
+    for name in ("seen", "text"):
+        with pytest.raises(TableError, match=f"Column '{name}': got no dates"):
+            LipschitzScaler("lip-none", kinds={name: "date"}).fit(table.lazy())
+    in_memory = LipschitzScaler("lip-none", kinds={"seen": "date"}).fit(table.drop("text"))
+    with pytest.raises(TableError, match="Column 'seen'"):
+        in_memory.transform(table.drop("text").lazy())

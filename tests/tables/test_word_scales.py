@@ -64,7 +64,6 @@ NONE = {
     "telephone numbers": ["555-1234", "555-9876"],
     "results": ["2-1", "0-3", "1-1"],
     "overlapping ranges": ["10-20", "15-30", "18-19"],
-    "months of years": ["2024-03", "2024-04"],
     "a dash": ["\u2014", "low"],
     "two scales": ["low", "often"],
     "emoji": ["\U0001f600", "low"],

@@ -174,6 +174,8 @@ def code(column: Column, cells: LazyColumn, unseen: float | None = None, *, comp
     Unknown classes get the code `unseen`, if there is one. Classes are found by comparisons where an engine handles
     those better than a lookup in a list.
     """
+    if column.kind == "date":
+        raise _unreadable(column, "dates")
     if cells.storage in ("time", "other"):
         observed, codes = ~nw.col(cells.name).is_null(), _nothing(nw.col(cells.name))
         return codes if unseen is None else nw.when(observed).then(unseen)
@@ -241,13 +243,17 @@ def _read(column: Column, texts: nw.Expr) -> nw.Expr:
         return _spelled(texts, column.missing)
     numbers = get_format(column.format).expression(texts)
     if numbers is None:
-        raise TableError(
-            f"texts in the format {column.format!r}",
-            "a lazy frame reads numbers with separators, a currency, a percent sign or a unit",
-            "collect it first, or declare the column `ignore`",
-            column=column.name,
-        )
+        raise _unreadable(column, f"texts in the format {column.format!r}")
     return finite(numbers)
+
+
+def _unreadable(column: Column, got: str) -> TableError:
+    return TableError(
+        f"{got} in a lazy frame",
+        "expected numbers, also with separators, a currency, a percent sign or a unit",
+        "collect it first, or declare the column `ignore`",
+        column=column.name,
+    )
 
 
 def _spelled(texts: nw.Expr, missing: Sequence[Any]) -> nw.Expr:

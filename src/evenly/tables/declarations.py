@@ -15,6 +15,7 @@ from evenly.tables.columns import TableColumn
 from evenly.tables.dates import NO_DATES, find_origin
 from evenly.tables.frames import open_table
 from evenly.tables.kind_inference import NO_DATA, decide_kind, find_classes
+from evenly.tables.lazy import LazyColumn
 from evenly.tables.profile import ColumnProfile, Value, profile_column, read_number
 from evenly.tables.schema import CLASS_KINDS, KINDS, Column, Schema, declared_name, fits, implied_kind, outside
 from evenly.tables.settings import Bounds, Markers, check_bounds, check_markers, check_settings, pick, split_markers
@@ -236,6 +237,16 @@ class Rule:
             return self.bounds
         return self.declared.lower, self.declared.upper
 
+    def _where_it_is(self, column: Column, profile: ColumnProfile, cells: TableColumn) -> Column:
+        """Return an inferred column as its estimator and its engine can use it, with the reason."""
+        if column.kind == "date" and not self.dates:
+            return Column(name=self.name, kind="ignore", note=NO_DATES)
+        lost = profile.about or (NO_DATES if column.note == NO_DATES and self.dates else "")
+        if isinstance(cells, LazyColumn) and lost and not column.is_spelled:
+            note = f"{column.note}; {lost}".removeprefix("; ") if lost != column.note else lost
+            return column.model_copy(update={"note": f"{note}, which a lazy frame does not read"})
+        return column
+
     def _with_settings(self, declared: Column) -> Column:
         """Return the column of the schema, with the markers and the bounds of the settings."""
         own: dict[str, Any] = {"missing": list(self.missing)} if declared.kind != "ignore" else {}
@@ -280,8 +291,10 @@ class Rule:
             classes=None if declared is None else declared.classes,
             zeros=self.zeros,
         )
-        if column.kind == "date" and not self.dates and kind is None and self.likelihood is None:
-            return Column(name=self.name, kind="ignore", note=NO_DATES), seen
+        if kind is None and self.likelihood is None:
+            column = self._where_it_is(column, seen, cells)
+        if column.kind == "ignore":
+            return column, seen
         self.check_bounded(column)
         if column.kind != "ignore":  # later tables may hold what this one does not
             column.missing = list(dict.fromkeys([*column.missing, *self.missing]))

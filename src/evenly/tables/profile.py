@@ -65,7 +65,7 @@ class ColumnProfile:
     format: str | None = None
     """The pattern in which texts spell `numbers`, if these are no plain numbers."""
     about: str = ""
-    """What such texts are, in words."""
+    """What such texts are, in words; also where an engine cannot read them."""
     dates: bool = False
     """Whether `numbers` are days since 1970-01-01."""
     spelled: ColumnProfile | None = None
@@ -150,8 +150,10 @@ def _profile(column: TableColumn, missing: Sequence[Value], weights: Floats | No
     profile = ColumnProfile("text", n_rows, n, distinct=tuple(kept), counts=tuple(counts[~is_marker]), markers=markers)
     if column.categories is not None or not all(isinstance(value, str) for value in kept):
         return profile
-    if (found := find_format(kept)) is None or (weights is not None and found.expression(nw.col(column.name)) is None):
+    if (found := find_format(kept)) is None:
         return profile
+    if weights is not None and found.expression(nw.col(column.name)) is None:
+        return replace(profile, about=found.note)
     lookup = np.full(len(distinct) + 1, np.nan)
     lookup[:-1][~is_marker] = [found.read(text) for text in kept]
     of_numbers = _profile_numbers(column, lookup[codes], markers, weights)

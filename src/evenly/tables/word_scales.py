@@ -210,7 +210,7 @@ def _scales() -> list[Scale]:
 def read_scales(lines: str) -> list[dict[str, int]]:
     """Return the place of each word of each scale; a line that begins with spaces goes on with the one before."""
     return [
-        {word: place for place, level in enumerate(line.split(" < ")) for word in level.split("|")}
+        {word.casefold(): place for place, level in enumerate(line.split(" < ")) for word in level.split("|")}
         for line in re.sub(r"\n +", " ", lines).strip().splitlines()
     ]
 
