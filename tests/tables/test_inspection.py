@@ -6,7 +6,8 @@ import json
 import subprocess
 import sys
 import time
-from datetime import date, time, timedelta
+from datetime import date, timedelta
+from datetime import time as clock
 
 import numpy as np
 import pandas as pd
@@ -164,7 +165,7 @@ def test_infinities_are_counted_and_the_rest_is_inspected():
 def test_missing_dates_are_counted():
     column = inspect_table(pl.DataFrame({"day": [date(2024, 1, 1), None, None]}))["day"]
     assert (column.kind, column.n_missing) == ("date", 2)
-    column = inspect_table(pl.DataFrame({"time": [time(12, 30), None, None]}))["time"]
+    column = inspect_table(pl.DataFrame({"time": [clock(12, 30), None, None]}))["time"]
     assert (column.kind, column.n_missing) == ("ignore", 2)
 
 

@@ -293,13 +293,13 @@ class Rule:
         )
         if kind is None and self.likelihood is None:
             column = self._where_it_is(column, seen, cells)
-        if column.kind == "ignore":
-            return column, seen
         self.check_bounded(column)
         if column.kind != "ignore":  # later tables may hold what this one does not
             column.missing = list(dict.fromkeys([*column.missing, *self.missing]))
             if declared is not None and declared.classes and column.has_classes:
                 column.same = dict(declared.same)
+            if declared is not None and declared.format and column.is_spelled:
+                column.format, column.origin = declared.format, declared.origin or column.origin
         return column, seen
 
 
