@@ -24,6 +24,7 @@ from evenly import (
     inspect_table,
 )
 from evenly.tables.formats import FORMATS, find_format, get_format
+from evenly.tables.word_scales import find_order
 
 RNG = np.random.default_rng(0)
 
@@ -249,3 +250,10 @@ def test_likelihoods_are_chosen_among_formatted_numbers():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", EvenlyWarning)
         assert choose_likelihoods(pd.DataFrame({"wait": wait})).likelihoods == {"wait": "gamma"}
+
+
+def test_long_texts_are_refused_at_once():
+    for text in (" " * 200_000 + "%", "1" * 200_000, "1 " * 100_000 + "EUR", "1-" * 100_000, "(" * 200_000):
+        assert find_format([text]) is None
+        assert find_order([text, "1-2"]) is None
+        assert all(get_format(case.pattern).read(text) is None for case in CASES.values())

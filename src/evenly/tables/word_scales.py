@@ -13,6 +13,8 @@ from itertools import pairwise
 from typing import Literal, NamedTuple
 
 ScaleKind = Literal["binary", "ordinal", "categorical"]
+LONGEST = 80
+"""Characters of a text that is looked up, at most."""
 MOST_LEVELS = 200
 """Classes, at most, that are looked up."""
 
@@ -229,6 +231,8 @@ def find_order(texts: Sequence[object]) -> Ordered | None:
     True
     """
     if not 2 <= len(texts) <= MOST_LEVELS or not all(isinstance(text, str) for text in texts):
+        return None
+    if any(len(str(text)) > LONGEST for text in texts):
         return None
     words = {str(text): _plain(str(text)) for text in texts}
     for scale in _scales():

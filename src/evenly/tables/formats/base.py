@@ -72,7 +72,7 @@ def find_format(texts: Sequence[str]) -> Format | None:
     >>> find_format(["12 %", "low"]) is None
     True
     """
-    if not texts or any(len(text) > LONGEST for text in texts[:100]):
+    if not texts or any(len(text) > LONGEST for text in texts):
         return None
     return next((found for one in FORMATS if (found := one.recognize(texts)) is not None), None)
 

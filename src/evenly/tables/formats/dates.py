@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
-from evenly.tables.formats.base import Format
+from evenly.tables.formats.base import LONGEST, Format
 
 EPOCH = datetime.date(1970, 1, 1).toordinal()
 FIRST, LAST = datetime.date.min.toordinal(), datetime.date.max.toordinal()
@@ -108,7 +108,7 @@ class DateFormat(Format):
         return (fraction or [0])[0] if "S" in self._codes else None
 
     def read(self, text: str) -> float | None:
-        found = self._readable.fullmatch(text.strip())
+        found = self._readable.fullmatch(text.strip()) if len(text) <= LONGEST else None
         if found is None:
             return None
         parts = found.groupdict()

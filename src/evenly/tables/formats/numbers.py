@@ -12,7 +12,7 @@ from typing import Any
 
 import narwhals as nw
 
-from evenly.tables.formats.base import Format
+from evenly.tables.formats.base import LONGEST, Format
 
 SPACES = " \u00a0\u202f\u2009"
 QUOTES = "'\u2019"
@@ -149,7 +149,7 @@ class NumberFormat(Format):
         return rf"^\s*(?:{plain}|\({prefix}{body}{suffix}\))\s*$" if possessive else rf"^\s*(?:{plain})\s*$"
 
     def read(self, text: str) -> float | None:
-        if not self._readable.match(text):
+        if len(text) > LONGEST or not self._readable.match(text):
             return None
         body = text
         for one in (self.prefix.strip(), *sorted((self.suffix.strip(), (self.one or "").strip()), key=len)[::-1]):
