@@ -28,7 +28,7 @@ from evenly._support.files import (
 from evenly._support.interrupts import finishing
 from evenly._support.labels import as_text, refuse_duplicates, refuse_surrogates
 from evenly._support.optional import require, require_later
-from evenly._support.patterns import DATE, NUMBER, SPACED_NUMBER
+from evenly._support.patterns import DATE, NUMBER, SPACED_NUMBER, TELEPHONE
 from evenly._support.plain import align, to_plain
 from evenly._support.progress import (
     Display,
@@ -50,6 +50,7 @@ __all__ = [
     "NEVER",
     "NUMBER",
     "SPACED_NUMBER",
+    "TELEPHONE",
     "Deadline",
     "Display",
     "EvenlyError",

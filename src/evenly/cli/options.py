@@ -26,7 +26,7 @@ Kind = Annotated[
     typer.Option(
         "--kind",
         metavar="COLUMN=KIND",
-        help="Declare a kind: real, positive, count, binary, categorical, ordinal or ignore.",
+        help="Declare a kind: real, positive, count, binary, categorical, ordinal, date or ignore.",
         show_default=False,
     ),
 ]

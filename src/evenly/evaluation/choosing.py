@@ -143,7 +143,7 @@ def _compare(cells: TableColumn, rule: Rule, drawn: np.random.RandomState) -> di
         return {}
     profile = partial(profile_column, cells, rule.missing)
     column, seen = rule.infer(cells, profile)
-    facts = seen or profile()
+    facts = (seen or profile()).reading(spelled=column.is_spelled)
     names = candidates(column.kind, declared=bool(rule.kind or rule.declared))
     if column.has_classes or len(names) < 2 or facts.n < FEWEST or facts.minimum == facts.maximum:
         return {}

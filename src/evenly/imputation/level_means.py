@@ -193,7 +193,7 @@ def _averaged(spec: ModelledColumn, values: Floats) -> npt.NDArray[np.float32]:
     """Return numbers for the cells of a column, rows x numbers; NaN where missing."""
     column, missing = spec.column, np.isnan(values)[:, None]
     if column.kind not in ("categorical", "ordinal"):
-        standard = standardize(encoder_inputs(column, values), spec.centers, spec.spreads)
+        standard = standardize(encoder_inputs(column, values), spec.centers[:1], spec.spreads[:1])
         cells = np.clip(standard, -FARTHEST, FARTHEST)
     elif column.n_outcomes <= FEW_OUTCOMES:
         cells = encoder_inputs(column, values)

@@ -110,6 +110,7 @@ class FitSettings:
             bound="paper" if self.paper else self.training.bound,
             zeros="clip" if self.paper else "shift",
             passthrough="keep",
+            dates="model",
             noise="drawn",
             random_state=self.seed,
             **self.declared,

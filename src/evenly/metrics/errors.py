@@ -19,7 +19,7 @@ Bools = npt.NDArray[np.bool_]
 PROTOCOLS = ("honest", "as-published")
 """How errors are taken; `as-published` is for comparing with the paper's tables only, flaws and all."""
 
-GROUPS = {"discrete": ("count", "binary", "categorical", "ordinal"), "continuous": ("real", "positive")}
+GROUPS = {"discrete": ("count", "binary", "categorical", "ordinal"), "continuous": ("real", "positive", "date")}
 """The kinds that the paper's tables average over; `all` is both."""
 
 CLEARLY = 1.0

@@ -199,7 +199,7 @@ class FittedColumn(MeasuredColumn):
 
     def decode(self, values: Floats, container: str) -> Any:
         """Return the cells, in their type and classes, from values or codes."""
-        cells = decode(self.column, values, self.originals)
+        cells = decode(self.column, values, self.originals, self.stored.storage)
         classes = list(self.originals) or self.column.classes
         return restore_column(cells, container, self.stored, classes)
 

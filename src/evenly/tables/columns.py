@@ -13,7 +13,7 @@ import narwhals as nw
 import numpy as np
 import numpy.typing as npt
 
-from evenly._support import NUMBER, TableError
+from evenly._support import NUMBER, TELEPHONE, TableError
 from evenly.tables.native_types import arrow_name, pandas_name
 
 if TYPE_CHECKING:
@@ -194,6 +194,8 @@ class TableColumn:
         gone = stripped.is_in(list(markers))
         kept = stripped.filter(~gone)
         if not len(kept) or not kept.head(100).str.contains(NUMBER).all() or not kept.str.contains(NUMBER).all():
+            return None
+        if kept.head(100).str.contains(TELEPHONE).all() and kept.str.contains(TELEPHONE).all():
             return None
         numbers = np.full(len(cells), np.nan)
         numbers[(~gone).fill_null(False).to_numpy()] = kept.cast(float).to_numpy()

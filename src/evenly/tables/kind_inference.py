@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from evenly._support import DATE, TableError, refuse_surrogates
 from evenly.tables.columns import TableColumn
+from evenly.tables.dates import NO_DATES
 from evenly.tables.decisions import Decision as Decision
+from evenly.tables.formats import Format, get_format
 from evenly.tables.many_classes import describe_many, refuse_many
 from evenly.tables.number_kinds import decide_numbers
 from evenly.tables.profile import ColumnProfile, TextSummary, Value
 from evenly.tables.schema import MOST_SINGLE, MOST_VALUES, Kind
+from evenly.tables.word_scales import find_order
 
 NO_DATA = "no data"
 """The note of a column without an observed cell."""
@@ -27,8 +31,12 @@ def decide_kind(cells: TableColumn, profile: ColumnProfile) -> Decision:
     """Decide on the kind of a column."""
     if profile.n == 0:
         return Decision("real" if profile.numeric else "ignore", NO_DATA)
+    if profile.dates:
+        return Decision("date", profile.about)
+    if profile.format is not None:
+        return _decide_spelled(cells, profile, get_format(profile.format))
     if profile.storage == "time":
-        return Decision("ignore", "dates or times")
+        return Decision("ignore", NO_DATES)
     if profile.storage == "other":
         return Decision("ignore", "neither numbers nor texts")
     if profile.storage == "boolean":
@@ -44,10 +52,21 @@ def decide_kind(cells: TableColumn, profile: ColumnProfile) -> Decision:
     return decide_numbers(cells, profile) if profile.numeric else Decision(*_decide_texts(profile))
 
 
+def _decide_spelled(cells: TableColumn, profile: ColumnProfile, form: Format) -> Decision:
+    """Decide on texts that stand for numbers; a unit says that numbers are no codes."""
+    if form.is_quantity:
+        return Decision("real" if profile.minimum < 0.0 else "positive", profile.about)
+    found = decide_numbers(cells, profile)
+    return replace(found, reason=f"{profile.about}; {found.reason}".removesuffix("; "))
+
+
 def _decide_texts(profile: ColumnProfile) -> tuple[Kind, str]:
     n_distinct, all_dates, wordy = profile.text_summary or _summarize([str(value) for value in profile.distinct or ()])
+    ordered = find_order(profile.distinct or ())
+    if ordered is not None:
+        return ordered.kind, ordered.note
     if all_dates:
-        return "ignore", "dates or times"
+        return "ignore", NO_DATES
     if n_distinct > 10 and n_distinct > 0.5 * profile.n:
         return "ignore", "free text" if wordy else "identifier: nearly every cell differs"
     if refused := refuse_many(n_distinct, profile.n):

@@ -49,6 +49,8 @@ def arrow_type(name: str) -> Any:
         return pa.dictionary(arrow_type(found[2]), arrow_type(found[1]), found[3] == "1")
     if found := re.fullmatch(r"(decimal\d+)\((\d+), (-?\d+)\)", name):
         return getattr(pa, found[1])(int(found[2]), int(found[3]))
+    if found := re.fullmatch(r"timestamp\[(\w+), tz=(.+)\]", name):
+        return pa.timestamp(found[1], found[2])
     try:
         return pa.type_for_alias({"Float64": "double", "Float32": "float", "Boolean": "bool"}.get(name, name.lower()))
     except ValueError:
@@ -72,6 +74,8 @@ def polars_type(name: str, classes: list[Any] | None) -> Any:
         return pl.Enum(classes) if classes else None
     if found := re.fullmatch(r"Decimal\(precision=(\d+), scale=(\d+)\)", name):
         return pl.Decimal(int(found[1]), int(found[2]))
+    if found := re.fullmatch(r"Datetime\(time_unit='(\w+)', time_zone=(?:None|'([^']+)')\)", name):
+        return pl.Datetime(found[1], found[2])  # type: ignore[arg-type]  # one of three units
     return None if base in ("Unknown", "Object", "Decimal") else getattr(pl, base, None)
 
 

@@ -94,5 +94,7 @@ def show_inspection(found: Any) -> None:
 def show_values(column: Any) -> str:
     """Return a column's range, or how many distinct values it has."""
     if column.range is not None and column.kind not in ("binary", "categorical", "ordinal"):
+        if isinstance(column.range[0], str):
+            return " to ".join(column.range)
         return f"{column.range[0]:.6g} to {column.range[1]:.6g}"
     return "" if column.n_distinct is None else f"{column.n_distinct:,} distinct"

@@ -106,9 +106,8 @@ class ModelledColumn(ColumnSpec):
         """Raise an error if the numbers are not of such a column."""
         if self.fitted.family is None or not self.fitted.statistics.n:
             raise ValueError(f"a model of {show(self.name)}, which is ignored or empty")
-        n_inputs = self.column.n_outcomes if self.column.kind in ("categorical", "ordinal") else 1
-        if not len(self.centers) == len(self.spreads) == n_inputs:
-            raise ValueError(f"{len(self.centers)} centers of {show(self.name)}, expected {n_inputs}")
+        if not len(self.centers) == len(self.spreads) == self.n_plain:
+            raise ValueError(f"{len(self.centers)} centers of {show(self.name)}, expected {self.n_plain}")
         finite = np.isfinite([*self.extent, *self.centers, *self.spreads]).all()
         if not (finite and 0.0 < self.observed <= 1.0 and min(self.spreads) > 0.0):
             raise ValueError(f"centers, spreads or extent of {show(self.name)} that are no numbers of a column")
@@ -118,6 +117,11 @@ class ModelledColumn(ColumnSpec):
             len(self.precision) == 2 and 0 <= self.precision[0] <= DIGITS and self.precision[1] >= 1
         ):
             raise ValueError(f"a precision of {show(self.precision)} of {show(self.name)}")
+
+    @property
+    def n_plain(self) -> int:
+        """The number of inputs that are standardized."""
+        return self.column.n_outcomes if self.column.kind in ("categorical", "ordinal") else 1
 
     @property
     @abstractmethod
@@ -211,12 +215,16 @@ class ModelledColumn(ColumnSpec):
         """Whether the inputs of a row depend on nothing but its cell."""
         return True
 
+    def plain_inputs(self, values: Floats) -> Floats:
+        """Return the inputs of an encoder before they are standardized."""
+        return encoder_inputs(self.column, values)
+
     def inputs(self, values: Floats, seed: int | None, keys: npt.NDArray[np.int64] | None = None) -> Floats:
         """Return the inputs of an encoder, standardized and the same under every method; 0 where missing.
 
         Seed and keys are those of the features, in case inputs are made of these.
         """
-        standard = standardize(encoder_inputs(self.column, values), self.centers, self.spreads)
+        standard = standardize(self.plain_inputs(values), self.centers, self.spreads)
         return np.where(np.isnan(values)[:, None], 0.0, np.clip(standard, -FARTHEST_INPUT, FARTHEST_INPUT))
 
     def bounded(self, values: Floats, *, rounded: bool, to_support: bool) -> Floats:

@@ -104,7 +104,7 @@ class BinnedColumn(ModelledColumn):
 
     @property
     def n_gaussian(self) -> int:
-        return len(self.centers) + 1
+        return 2
 
     def gaussian_features(self, values: Floats) -> Floats:
         """Return the standardized number, and its rank among the column's numbers as a quantile of the normal."""
