@@ -80,6 +80,19 @@ class Numbers:
         return self.low in (0.0, 1.0) and self.n_levels == self.high - self.low + 1
 
     @property
+    def balanced(self) -> bool:
+        """Whether each value occurs as often."""
+        return len(set(self.profile.counts or (1, 2))) == 1
+
+    @property
+    def has_shape(self) -> bool:
+        """Whether the counts of neighbouring values are alike: those of a quantity are, of arbitrary numbers not."""
+        counts = np.array(self.profile.counts or (), float)
+        if len(counts) <= FEWER_LEVELS or counts.var() == 0.0:
+            return False
+        return bool((np.diff(counts) ** 2).mean() < counts.var())
+
+    @property
     def span(self) -> str:
         """The extent, in words."""
         return f"whole numbers {self.low:g} to {self.high:g}"
@@ -183,6 +196,8 @@ def keys(column: Numbers) -> Decision | None:
         return Decision("ignore", "identifier: whole numbers that all differ") if sure else None
     if name.meaning == "running" and not _runs(column):
         return None
+    if name.meaning == "unit" and not _numbered(column):
+        return None
     if name.meaning == "unit" and n_levels <= FEWER_LEVELS:
         numbered = column.contiguous and column.low == 1.0 and column.rows_a_level >= SEVERAL_ROWS
         return (
@@ -197,9 +212,22 @@ def keys(column: Numbers) -> Decision | None:
 
 
 def _runs(column: Numbers) -> bool:
-    """Whether a number or index of something is a running one, not how many there are: of a thing, and high enough."""
-    many = (column.n_levels or 0) > FEW_LEVELS and column.name.part != "quantity"
-    return column.low >= 0.0 and (many if not column.name.alone else column.contiguous and column.rows_a_level <= 2.0)
+    """Whether a number or index of something is a running one, not how many there are.
+
+    It is if it is called the number of a thing and is high enough; alone, if it runs from 0 or 1 and hardly ever or
+    always as often occurs, as no quantity does.
+    """
+    many = (column.n_levels or 0) > FEW_LEVELS
+    if not column.name.alone:
+        return many and column.low >= 0.0 and column.name.part != "quantity"
+    return column.contiguous and ((many and column.balanced) or column.rows_a_level <= 2.0)
+
+
+def _numbered(column: Numbers) -> bool:
+    """Whether numbers of `fish` say which fish, not how many were caught: from 1 on without a shape, or very many."""
+    many = (column.n_levels or 0) > FEW_LEVELS
+    from_one = column.low == 1.0 and (column.n_levels or 0) >= 0.8 * column.high and not column.has_shape
+    return from_one or (many and (column.low > 0.0 or column.balanced))
 
 
 def codes(column: Numbers) -> Decision | None:
