@@ -80,6 +80,15 @@ class Numbers:
         return self.low in (0.0, 1.0) and self.n_levels == self.high - self.low + 1
 
     @property
+    def runs_from_elsewhere(self) -> bool:
+        """Whether all numbers between two occur that are neither 0 nor 1, such as ages; or all are years.
+
+        Codes that do not start at 0 or 1 have gaps, such as 11, 12, 13, 21, 22.
+        """
+        dense = self.low > 1.0 and self.n_levels == self.high - self.low + 1
+        return dense or (self.low >= YEARS[0] and self.high <= YEARS[1])
+
+    @property
     def balanced(self) -> bool:
         """Whether each value occurs as often."""
         return len(set(self.profile.counts or (1, 2))) == 1
@@ -285,10 +294,10 @@ def signed(column: Numbers) -> Decision | None:
 
 
 def unordered(column: Numbers) -> Decision | None:
-    """Numbers whose order means nothing to the other columns are codes, if a name does not say otherwise."""
-    if column.name.meaning in ("quantity", "time") or column.name.calendar or column.smoothness is None:
+    """Numbers whose order means nothing to the other columns are codes, if neither name nor values contradict."""
+    if column.name.meaning in ("quantity", "time") or column.name.calendar or column.runs_from_elsewhere:
         return None
-    if column.smoothness.verdict != "unordered":
+    if column.smoothness is None or column.smoothness.verdict != "unordered":
         return None
     reason = f"{column.span}: codes, as their order means nothing to other columns"
     return Decision("categorical", reason, "doubtful", "count")
@@ -302,10 +311,14 @@ def quantity(column: Numbers) -> Decision:
     named = column.name.meaning in ("quantity", "time")
     few = 3 <= (column.n_levels or 0) <= FEWER_LEVELS and column.contiguous and column.rows_a_level >= ROWS_A_LEVEL
     if not few or named:
-        many = (column.n_levels or MOST_LEVELS) >= MOST_LEVELS
-        return Decision("count", column.span, "sure" if named or many else "likely")
+        n_levels = column.n_levels or MOST_LEVELS
+        if named or n_levels >= MOST_LEVELS:
+            return Decision("count", column.span)
+        return Decision("count", column.span, "likely", "ordinal" if 3 <= n_levels <= FEW_LEVELS else None)
     if column.smoothness is not None and column.smoothness.verdict == "ordered":
-        return Decision("count", f"{column.span}, in an order that means something to other columns", "likely")
+        return Decision(
+            "count", f"{column.span}, in an order that means something to other columns", "likely", "ordinal"
+        )
     return Decision("count", column.span, "doubtful", "categorical")
 
 
