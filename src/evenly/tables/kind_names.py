@@ -23,14 +23,15 @@ _WORDS: dict[str, str] = {
         identificador identificatore identificativo kennung schluessel""",
     "unit": """person subject subj patient pat individual indiv household hh firm company customer client user member
         participant respondent student pupil employee employer worker animal mouse rat chick cow litter family twin
-        pair account contract school classroom teacher physician hospital clinic kunde patientin proband firma haushalt
-        vertrag schule personne entreprise ecole cliente paciente persona empresa escuela azienda scuola dog bird fish
-        monkey pig sheep horse plant tree seed plate wafer part coil tube sample vial pot farm""",
+        pair account contract invoice transaction ticket school classroom teacher physician hospital clinic kunde
+        patientin proband firma haushalt vertrag schule personne entreprise ecole cliente paciente persona empresa
+        escuela azienda scuola dog bird fish monkey pig sheep horse plant tree seed plate wafer part coil tube sample
+        vial pot farm""",
     "running": """nr no num number nummer numero numer nro key index idx serial case obs observation row seq sequence
         lfd""",
     "code": """code codes cod codigo codice kode kod zip zipcode zipcodes postal postcode postalcode plz postleitzahl
         cep phone telephone tel telefon telefono telefone mobile fax fips cusip sic naics isic isco isbn ean upc gtin
-        sku iban bic icd atc""",
+        sku iban bic icd atc flight""",
     "place": """region reg state county province prov district city town village commune municipality country nation
         continent territory ward precinct tract parish canton kanton bundesland stadt kreis gemeinde landkreis
         departement ville pays ciudad pais provincia comuna comune municipio regione regiao cidade bairro regio
@@ -44,10 +45,10 @@ _WORDS: dict[str, str] = {
         profesion ocupacion industry sector department dept division major species breed variety strain genotype
         treatment treat trt arm condition cond mode method brand marke model make colour color farbe couleur cor colore
         kleur shape material party batch block blk blood channel device browser platform role label target diagnosis
-        diag dx cause reason purpose zone workclass employment housing vehicle fuel transmission item choice chosen
-        letter flag indicator team league shift topic cultivar specimen tissue plan scheme program programme experiment
-        expt div ind product produkt producto diet feed drug gene allele outcome result answer vote denomination denom
-        residence dwelling zona ethn mstat""",
+        diag dx cause reason purpose zone workclass employment housing vehicle fuel transmission choice chosen letter
+        flag indicator team league shift topic cultivar specimen tissue plan scheme program programme experiment expt
+        div ind product produkt producto diet feed drug gene allele outcome result answer vote denomination denom
+        residence dwelling zona ethn mstat caste tribe weather""",
     "levels": """level levels lvl grade stage tier bracket band stufe niveau nivel livello decile quartile quintile
         degree severity""",
     "time": """time t date wave round step tick period epoch trend session week semaine woche semana settimana sweep

@@ -80,6 +80,28 @@ class Numbers:
         return self.low in (0.0, 1.0) and self.n_levels == self.high - self.low + 1
 
     @property
+    def runs_from_elsewhere(self) -> bool:
+        """Whether all numbers between two occur that are neither 0 nor 1, such as ages; or all are years.
+
+        Codes that do not start at 0 or 1 have gaps, such as 11, 12, 13, 21, 22.
+        """
+        dense = self.low > 1.0 and self.n_levels == self.high - self.low + 1
+        return dense or (self.low >= YEARS[0] and self.high <= YEARS[1])
+
+    @property
+    def balanced(self) -> bool:
+        """Whether each value occurs as often."""
+        return len(set(self.profile.counts or (1, 2))) == 1
+
+    @property
+    def has_shape(self) -> bool:
+        """Whether the counts of neighbouring values are alike: those of a quantity are, of arbitrary numbers not."""
+        counts = np.array(self.profile.counts or (), float)
+        if len(counts) <= FEWER_LEVELS or counts.var() == 0.0:
+            return False
+        return bool((np.diff(counts) ** 2).mean() < counts.var())
+
+    @property
     def span(self) -> str:
         """The extent, in words."""
         return f"whole numbers {self.low:g} to {self.high:g}"
@@ -183,6 +205,8 @@ def keys(column: Numbers) -> Decision | None:
         return Decision("ignore", "identifier: whole numbers that all differ") if sure else None
     if name.meaning == "running" and not _runs(column):
         return None
+    if name.meaning == "unit" and not _numbered(column):
+        return None
     if name.meaning == "unit" and n_levels <= FEWER_LEVELS:
         numbered = column.contiguous and column.low == 1.0 and column.rows_a_level >= SEVERAL_ROWS
         return (
@@ -197,9 +221,22 @@ def keys(column: Numbers) -> Decision | None:
 
 
 def _runs(column: Numbers) -> bool:
-    """Whether a number or index of something is a running one, not how many there are: of a thing, and high enough."""
-    many = (column.n_levels or 0) > FEW_LEVELS and column.name.part != "quantity"
-    return column.low >= 0.0 and (many if not column.name.alone else column.contiguous and column.rows_a_level <= 2.0)
+    """Whether a number or index of something is a running one, not how many there are.
+
+    It is if it is called the number of a thing and is high enough; alone, if it runs from 0 or 1 and hardly ever or
+    always as often occurs, as no quantity does.
+    """
+    many = (column.n_levels or 0) > FEW_LEVELS
+    if not column.name.alone:
+        return many and column.low >= 0.0 and column.name.part != "quantity"
+    return column.contiguous and ((many and column.balanced) or column.rows_a_level <= 2.0)
+
+
+def _numbered(column: Numbers) -> bool:
+    """Whether numbers of `fish` say which fish, not how many were caught: from 1 on without a shape, or very many."""
+    many = (column.n_levels or 0) > FEW_LEVELS
+    from_one = column.low == 1.0 and (column.n_levels or 0) >= 0.8 * column.high and not column.has_shape
+    return from_one or (many and (column.low > 0.0 or column.balanced))
 
 
 def codes(column: Numbers) -> Decision | None:
@@ -257,10 +294,10 @@ def signed(column: Numbers) -> Decision | None:
 
 
 def unordered(column: Numbers) -> Decision | None:
-    """Numbers whose order means nothing to the other columns are codes, if a name does not say otherwise."""
-    if column.name.meaning in ("quantity", "time") or column.name.calendar or column.smoothness is None:
+    """Numbers whose order means nothing to the other columns are codes, if neither name nor values contradict."""
+    if column.name.meaning in ("quantity", "time") or column.name.calendar or column.runs_from_elsewhere:
         return None
-    if column.smoothness.verdict != "unordered":
+    if column.smoothness is None or column.smoothness.verdict != "unordered":
         return None
     reason = f"{column.span}: codes, as their order means nothing to other columns"
     return Decision("categorical", reason, "doubtful", "count")
@@ -274,10 +311,14 @@ def quantity(column: Numbers) -> Decision:
     named = column.name.meaning in ("quantity", "time")
     few = 3 <= (column.n_levels or 0) <= FEWER_LEVELS and column.contiguous and column.rows_a_level >= ROWS_A_LEVEL
     if not few or named:
-        many = (column.n_levels or MOST_LEVELS) >= MOST_LEVELS
-        return Decision("count", column.span, "sure" if named or many else "likely")
+        n_levels = column.n_levels or MOST_LEVELS
+        if named or n_levels >= MOST_LEVELS:
+            return Decision("count", column.span)
+        return Decision("count", column.span, "likely", "ordinal" if 3 <= n_levels <= FEW_LEVELS else None)
     if column.smoothness is not None and column.smoothness.verdict == "ordered":
-        return Decision("count", f"{column.span}, in an order that means something to other columns", "likely")
+        return Decision(
+            "count", f"{column.span}, in an order that means something to other columns", "likely", "ordinal"
+        )
     return Decision("count", column.span, "doubtful", "categorical")
 
 
