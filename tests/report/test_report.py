@@ -413,3 +413,9 @@ def test_a_few_far_cells_do_not_squeeze_the_others():
 
 def test_whole_numbers_have_a_bin_each():
     assert bin_edges(np.array([0.0, 1.0, 3.0])).tolist() == [-0.5, 0.5, 1.5, 2.5, 3.5]
+
+
+def test_the_numbers_of_dates_are_days_from_a_day_that_is_named():
+    table = pd.DataFrame({"seen": ["31.12.2023", "02.01.2024", None, "01.01.2024"] * 5, "x": np.arange(20) + 0.5})
+    page = Page(evenly.make_report(table, filled=evenly.Imputer("marginal").fit_transform(table)))
+    assert "date · normal · days from 2024-01-01 · 5 of 20 cells missing" in page.text

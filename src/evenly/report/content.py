@@ -56,6 +56,8 @@ class ColumnContent:
     short_curves: tuple[LearningCurve, ...]
     """Of the short trainings of the diagnosis."""
     overlooked: tuple[str, ...]
+    unit: str = ""
+    """What its numbers are, if they are not those of its cells."""
 
     @property
     def passed_through(self) -> bool:
@@ -166,6 +168,7 @@ def _columns(cells: Sequence[Cells], schema: Schema, given: ReportInput, trial: 
                 curve=own_curve(name, given.imputer),
                 short_curves=short_curves(name, trainings),
                 overlooked=tuple(one.method for one in trainings if name in one.overlooked),
+                unit=f"days from {column.origin}" if column is not None and column.origin else "",
             )
         )
     return tuple(columns)

@@ -170,7 +170,7 @@ def describe(column: ColumnContent) -> str:
         filled = f", {cells.n_filled:,} filled" if cells.n_filled else ""
         missing = f"{cells.n_missing:,} of {cells.n_rows:,} cells missing ({share}){filled}"
     classes = count(cells.n_classes, "class") if cells.n_classes else ""
-    return " · ".join(filter(None, (column.kind, column.modelled_by, classes, missing)))
+    return " · ".join(filter(None, (column.kind, column.modelled_by, column.unit, classes, missing)))
 
 
 def ratio_in_words(trial: Any) -> str:
