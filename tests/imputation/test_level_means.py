@@ -179,3 +179,27 @@ def test_inputs_of_many_classes_are_standardized_as_all_are():
     inputs = specs[0].inputs(values[0][~np.isnan(values[0])])
     np.testing.assert_allclose(inputs.mean(0), 0.0, atol=1e-12)
     np.testing.assert_allclose(inputs.std(0), 1.0, atol=1e-12)
+
+
+@pytest.mark.more
+def test_other_rows_of_a_person_predict_if_the_key_is_declared():
+    rng = np.random.default_rng(0)
+    n_people, n_years = 200, 6
+    level = np.repeat(rng.normal(size=n_people), n_years)
+    truth = pd.DataFrame(
+        {
+            "person": np.repeat(rng.permutation(9_000)[:n_people], n_years),
+            "wage": level + 0.3 * rng.normal(size=len(level)),
+            "sex": np.repeat(rng.choice(["f", "m"], n_people), n_years),
+        }
+    )
+    hidden = rng.random(truth.shape) < 0.2
+    hidden[:, 0] = False
+    table = truth.mask(hidden)
+    error, wrong = [], []
+    for kind in ("categorical", "ignore"):
+        full = Imputer(kinds={"person": kind}, random_state=0).fit_transform(table)
+        error.append(np.sqrt(((full["wage"] - truth["wage"])[hidden[:, 1]] ** 2).mean()))
+        wrong.append((full["sex"] != truth["sex"])[hidden[:, 2]].mean())
+    assert error[0] < 0.7 * error[1]
+    assert wrong[0] < 0.1 < wrong[1]
