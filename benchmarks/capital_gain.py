@@ -24,7 +24,7 @@ from evenly.paper.datasets import DataSet, load_dataset
 from evenly.paper.records import read_records
 from evenly.scaling import METHODS
 
-RUNS = Path(__file__).parents[1] / "docs" / "results" / "paper_runs.jsonl"
+RUNS = Path(__file__).parents[1] / "docs" / "results" / "paper_runs_first.jsonl"
 COLUMN, PERCENT = "capital_gain", 20
 
 
@@ -62,7 +62,7 @@ def main() -> None:
     with np.load(Path(arguments.data) / "adult" / "masks.npz") as stored:
         masks = stored[f"missing_{PERCENT}"]
     cells = defaultdict(list)
-    for record in counted(read_records(arguments.runs), PERCENT, "as-published"):
+    for record in counted(read_records(arguments.runs, revision=1), PERCENT, "as-published"):
         if record["run"]["dataset"] == "adult":
             cells[record["run"]["model"], record["run"]["method"]].append(with_markers(record, data, masks))
     print("| model | method | ours | with the markers | published | agrees: ours | with the markers |")

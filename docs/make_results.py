@@ -21,7 +21,7 @@ from evenly.paper.agreement import comparable, number
 from evenly.paper.records import read_records
 
 RESULTS = Path(__file__).parent / "results"
-RUNS = RESULTS / "paper_runs.jsonl"
+RUNS = RESULTS / "paper_runs_first.jsonl"
 PAGE = RESULTS / "paper.md"
 Record = Mapping[str, Any]
 Measure = Callable[[Sequence[Record]], float]
@@ -299,7 +299,7 @@ def page(text: str, records: Sequence[Record]) -> str:
 
 def main() -> None:
     """Write the page and draw the pictures."""
-    records = read_records(RUNS)
+    records = read_records(RUNS, revision=1)
     write_text(PAGE, page(PAGE.read_text(encoding="utf-8"), records))
     drawn = {
         "error_by_model": figures.error_boxes(records),

@@ -39,6 +39,7 @@ ENVIRONMENTS = {
     "demo": '".[models,tool]"',
     "demo+pandas": '".[models,tool]" pandas',
     "all": '".[all]"',
+    "programs": '".[all,numpyro,pyro]"',
 }
 """What is installed in each: the lines of README's section on that, as `make demo` does it, and with pandas beside."""
 CHILD = """

@@ -7,6 +7,7 @@ README is run in three environments by `make test`, where its examples do not ru
 from __future__ import annotations
 
 import re
+from importlib.util import find_spec
 from pathlib import Path
 
 import environments
@@ -15,11 +16,17 @@ from environments import ENVIRONMENTS, ROOT, absent_modules, closure, installed,
 
 README = ROOT / "README.md"
 PAGES = sorted((ROOT / "docs").glob("*.md"))
-LONG = ("diagnosis.md", "imputer.md", "multiple_imputation.md", "scaling_out.md")
+LONG = ("diagnosis.md", "imputer.md", "multiple_imputation.md", "programs.md", "scaling_out.md")
 """Pages that train models: in the smallest environment that they name, and in the largest."""
 
 
 def check(page: Path, environment: str) -> None:
+    if environment == "programs":
+        if not all(map(find_spec, ("numpyro", "pyro"))):
+            pytest.skip("no NumPyro, or no Pyro")
+        examples = read_examples(page)
+        if len(runnable(examples, "programs")) == len(runnable(examples, "all")):
+            pytest.skip("the same examples as with all other packages")
     done = environments.run([page], environment)
     assert done.returncode == 0, done.stdout + done.stderr
 
@@ -65,7 +72,8 @@ def test_every_example_runs_with_all_packages():
     """So that no install line is missing in the section on installing."""
     for page in (README, *PAGES):
         examples = read_examples(page)
-        assert len(runnable(examples, "all")) == len(examples), page.name
+        assert len(runnable(examples, "programs")) == len(examples), page.name
+        assert page.name == "programs.md" or len(runnable(examples, "all")) == len(examples), page.name
 
 
 def test_readme_shows_something_in_every_environment():
@@ -78,7 +86,7 @@ def test_readme_names_the_environments():
     section = README.read_text(encoding="utf-8").partition("## Install")[2].partition("\n## ")[0]
     lines = {installed(one.partition("#")[0]) for one in re.findall(r"pip install (.+)", section)}
     others = {installed('".[tool,files]"')}  # no page but that of formats has examples that need it
-    assert lines == others | {installed(ENVIRONMENTS[name]) for name in ("core", "tool", "demo", "all")}
+    assert lines == others | {installed(ENVIRONMENTS[name]) for name in ("core", "tool", "demo", "all", "programs")}
 
 
 def test_an_environment_lacks_what_pip_would_not_install():

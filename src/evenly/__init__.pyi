@@ -18,7 +18,6 @@ from .imputation import Callback as Callback
 from .imputation import GradientTrace as GradientTrace
 from .imputation import Imputer as Imputer
 from .imputation import Pooled as Pooled
-from .imputation import Predictive as Predictive
 from .imputation import Sensitivity as Sensitivity
 from .imputation import Training as Training
 from .imputation import delta_sensitivity as delta_sensitivity
@@ -30,9 +29,11 @@ from .likelihoods import Support as Support
 from .likelihoods import define_likelihood as define_likelihood
 from .likelihoods import get_likelihood as get_likelihood
 from .metrics import imputation_error as imputation_error
+from .predictive import Predictive as Predictive
 from .report import make_report as make_report
 from .report import plot_smoothness as plot_smoothness
 from .report import write_report as write_report
+from .scaling import Heads as Heads
 from .scaling import LipschitzScaler as LipschitzScaler
 from .scaling import ball_smoothness as ball_smoothness
 from .scaling import smoothness_at as smoothness_at

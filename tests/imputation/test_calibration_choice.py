@@ -27,14 +27,14 @@ def test_a_model_that_knows_nothing_gets_no_weight():
     spec = describe(number, x, binned=True)
     noise = (rng.permutation(x) - spec.mean)[:, None] * spec.scale
     bins = np.tile(np.log(np.asarray(spec.bins.share)), (400, 1))
-    lost = calibrate(ValidationCells(spec, x, [noise, bins], None))
+    lost = calibrate(ValidationCells(spec, x, [noise, bins]))
     assert lost.bin_weight == 1.0 or lost.model_weight < 0.3
-    right = calibrate(ValidationCells(spec, x, [(x - spec.mean)[:, None] * spec.scale, bins], None))
+    right = calibrate(ValidationCells(spec, x, [(x - spec.mean)[:, None] * spec.scale, bins]))
     assert (right.bin_weight, right.model_weight) == (0.0, pytest.approx(1.0))
     spec = describe(classes, codes)
-    wrong = calibrate(ValidationCells(spec, codes, [(1.0 - 2.0 * codes)[:, None] * 5.0], None))
+    wrong = calibrate(ValidationCells(spec, codes, [(1.0 - 2.0 * codes)[:, None] * 5.0]))
     assert wrong.model_weight == 0.0
-    right = calibrate(ValidationCells(spec, codes, [(2.0 * codes - 1.0)[:, None] * 5.0], None))
+    right = calibrate(ValidationCells(spec, codes, [(2.0 * codes - 1.0)[:, None] * 5.0]))
     assert right.model_weight == 1.0
 
 
@@ -51,7 +51,7 @@ def test_predictions_that_do_no_better_than_the_mean_do_not_go_far_from_it():
         return [(np.asarray(predicted) - spec.mean)[:, None] * spec.scale, np.tile(flat, (len(predicted), 1))]
 
     def calibrated(predicted):
-        chosen = calibrate(ValidationCells(spec, x[held], naturals(predicted), None))
+        chosen = calibrate(ValidationCells(spec, x[held], naturals(predicted)))
         return replace(chosen, bin_weight=0.0, model_weight=1.0)
 
     held, far = slice(0, 40), np.array([-10.0, 0.1, 10.0])
@@ -91,13 +91,13 @@ def test_a_column_that_hardly_varies_gets_its_mean():
 def test_a_model_that_is_too_sure_of_classes_is_made_less_sure(kind, n_classes):
     column, codes, naturals = yes_or_no(600, 0, 4.0, kind, n_classes)
     spec = describe(column, codes)
-    calibrated = calibrate(ValidationCells(spec, codes, naturals, None))
+    calibrated = calibrate(ValidationCells(spec, codes, naturals))
     assert calibrated.inverse_temperature < 0.5
     _, fresh, naturals = yes_or_no(2000, 1, 4.0, kind, n_classes)
     before, after = (spec.predict(naturals, one).log_prob(fresh).mean() for one in (PLAIN, calibrated))
     assert after > before + 0.3
     _, codes, naturals = yes_or_no(600, 0, 1.0, kind, n_classes)
-    assert 0.7 <= calibrate(ValidationCells(spec, codes, naturals, None)).inverse_temperature <= 1.3
+    assert 0.7 <= calibrate(ValidationCells(spec, codes, naturals)).inverse_temperature <= 1.3
 
 
 @pytest.mark.parametrize(("kind", "n_classes"), [("binary", 2), ("categorical", 4)])
@@ -107,7 +107,7 @@ def test_a_model_of_classes_that_often_knows_nothing_gets_part_of_the_weight(kin
     n_inputs, rng = naturals[0].shape[1], np.random.default_rng(0)
     predicted = np.where(rng.random(600) < 0.6, codes, rng.integers(0, n_classes, 600))
     sure = 6.0 * (predicted[:, None] == np.arange(n_classes)) if n_inputs > 1 else 12.0 * predicted[:, None] - 6.0
-    calibrated = calibrate(ValidationCells(describe(column, codes), codes, [sure], None))
+    calibrated = calibrate(ValidationCells(describe(column, codes), codes, [sure]))
     assert 0.25 <= calibrated.model_weight <= 0.75
 
 
@@ -120,7 +120,7 @@ def test_intervals_of_a_number_are_calibrated_as_they_will_be_used():
     guess = 0.5 * x + rng.normal(size=2000)
     away = (np.asarray(spec.bins.means(np.eye(len(spec.bins)))) - guess[:, None]) / 0.7
     naturals = [(guess - spec.mean)[:, None] * spec.scale, -0.5 * away**2]
-    calibrated = calibrate(ValidationCells(spec, x, naturals, None))
+    calibrated = calibrate(ValidationCells(spec, x, naturals))
     assert 0.2 < calibrated.model_weight < 0.7
     ranks = spec.bins.ranks(spec.predict(naturals, calibrated).probabilities, x, np.random.default_rng(0))
     for level in (0.5, 0.8, 0.9):

@@ -9,7 +9,7 @@ import pytest
 from imputers import make_imputer
 
 from evenly import Imputer, TableError, delta_sensitivity
-from evenly.imputation.predictive import BinaryPredictive, CategoricalPredictive
+from evenly.predictive import BinaryPredictive, CategoricalPredictive
 from evenly.tables import Column
 
 N = 200

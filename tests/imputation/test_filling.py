@@ -61,7 +61,8 @@ CONTAINERS = {
             "other": pd.array(HOLED["other"], dtype=object),
             "color": pd.Categorical(HOLED["color"], CLASSES),
             "grade": pd.Categorical(HOLED["grade"], CLASSES, ordered=True),
-            "word": pd.array(HOLED["word"], dtype="str"),
+            # Before pandas 3, the type `str` would spell a missing cell.
+            "word": pd.array(HOLED["word"], dtype="str" if int(pd.__version__.split(".")[0]) > 2 else object),
             "label": pd.array(HOLED["label"], dtype=object),
         },
         index=pd.Index(np.arange(M) // 2, name="twice"),

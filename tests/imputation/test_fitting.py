@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
+from types import SimpleNamespace
 
 import jax
 import numpy as np
@@ -14,8 +15,9 @@ from imputers import MASKED_VAE, hide, linked_table, make_imputer, numbers_table
 from model_data import LAYOUT, two_columns
 from scipy import stats
 
-from evenly import EvenlyWarning, imputation_error
+from evenly import Callback, EvenlyWarning, Imputer, LipschitzScaler, Schema, TableError, imputation_error
 from evenly.imputation.fitting import validation_score
+from evenly.imputation.settings import levels_as_numbers
 from evenly.metrics import hold_out
 from evenly.models import Plan, Watchers, bbvi, fitting, loop
 from evenly.models.layout import Data
@@ -48,7 +50,7 @@ def test_the_validation_score_prefers_parameters_that_predict():
     shown = data._replace(mask=data.mask & ~held)
     score = validation_score(model, LAYOUT, shown, held)
     assert score is not None
-    shared, history, _ = fitting.fit_model(model, LAYOUT, shown, 0, Plan(1e-2, 40, 64), Watchers(score))
+    shared, history, _, _ = fitting.fit_model(model, LAYOUT, shown, 0, Plan(1e-2, 40, 64), Watchers(score))
     state = bbvi.start(model, LAYOUT, shown, 0, 1e-2)
     begun = {**state.shared, **state.fixed}
     assert score(shared) > score(begun) + 0.1
@@ -173,3 +175,85 @@ def test_an_interrupt_keeps_a_usable_imputer(monkeypatch):
         signal.signal(signal.SIGINT, before)
     assert 3 <= len(imputer.history_["elbo"]) <= 10
     assert not imputer.transform(table).isna().any(axis=None)
+
+
+@pytest.mark.parametrize(("seconds", "least", "most"), [(100.0, 60, 100), (10.0, 5, 10), (2.0, 1, 3)])
+def test_a_deadline_ends_training_in_time(monkeypatch, seconds, least, most):
+    """The clock stands still but for one second an epoch."""
+
+    class Second(Callback):
+        def on_epoch(self, epoch):
+            now[0] += 1.0
+
+    now = [0.0]
+    clock = SimpleNamespace(monotonic=lambda: now[0])
+    monkeypatch.setattr("evenly._support.deadline.time", clock)
+    monkeypatch.setattr("evenly.models.fitting.time", clock)
+    imputer = quick(epochs=1000, callbacks=[Second()], time_limit=seconds)
+    if seconds < 50.0:
+        with pytest.warns(EvenlyWarning, match=r"time_limit: .* after \d+ of 1000 epochs of 1 of 1 networks"):
+            imputer.fit(numbers_table())
+    else:
+        imputer.fit(numbers_table())
+    assert least <= len(imputer.history_["elbo"]) <= most
+    assert not imputer.ensemble_.interrupted
+    assert not imputer.transform(numbers_table()).isna().any(axis=None)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"time_limit": 0}, "got time_limit = 0, but expected a number of seconds above 0"),
+        ({"time_limit": float("inf")}, "got time_limit = inf"),
+        ({"time_limit": "60"}, "got time_limit = '60'"),
+        ({"effort": "most"}, "got effort = 'most', but expected one of quick, default, best"),
+    ],
+)
+def test_wrong_limits_are_refused(settings, message):
+    with pytest.raises(TableError, match=message):
+        make_imputer("marginal", **settings).fit(numbers_table())
+
+
+def test_effort_decides_how_long_networks_are_trained(monkeypatch):
+    seen = []
+
+    def fit_model(model, layout, data, seed, plan, *rest):
+        seen.append(plan.epochs)
+        raise KeyError
+
+    monkeypatch.setattr("evenly.models.fitting.fit_model", fit_model)
+    for effort in ("quick", "default", "best"):
+        with pytest.raises(KeyError):
+            make_imputer("masked", effort=effort).fit(numbers_table())
+    assert seen == [60, 150, 225]
+    with pytest.raises(KeyError):
+        make_imputer("masked", effort="best", epochs=7).fit(numbers_table())
+    assert seen[-1] == 7
+
+
+def test_ordered_numbers_that_nobody_declared_are_imputed_as_numbers():
+    """Ratings: the mean of the levels has the least squared error."""
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(
+        {
+            "rating": rng.integers(1, 6, 80).astype(float),
+            "change": rng.integers(-2, 3, 80),
+            "size": rng.choice(["s", "m"], 80),
+            "grade": pd.Categorical.from_codes(rng.integers(0, 3, 80), [1, 2, 3], ordered=True),
+        }
+    )
+    ordered = {"rating": "ordinal", "change": "ordinal", "size": "ordinal", "grade": "ordinal"}
+    columns = LipschitzScaler("lip-none", kinds=ordered).fit(table).columns_
+    nothing = {"kinds": None, "schema": None}
+    assert levels_as_numbers(columns, nothing) == {"rating": "count", "change": "real"}
+    assert levels_as_numbers(columns, nothing | {"kinds": {"rating": "ordinal"}}) == {"change": "real"}
+    known = Schema(columns=[one.column for one in columns])
+    assert levels_as_numbers(columns, nothing | {"schema": known}) == {}
+
+
+def test_a_column_taken_for_ordered_levels_gets_the_mean(monkeypatch):
+    """Unless it was declared to be such levels."""
+    monkeypatch.setattr("evenly.imputation.settings.levels_as_numbers", lambda columns, declared: {"x1": "count"})
+    table = np.column_stack([np.random.default_rng(0).normal(size=40), np.repeat([1.0, 2.0, 5.0, np.nan], 10)])
+    full = Imputer("marginal", precision="full").fit_transform(table)
+    assert full[-1, 1] == pytest.approx(8.0 / 3.0)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -10,20 +12,27 @@ from scipy.stats import multivariate_normal, norm, rankdata
 
 from evenly import Imputer, LipschitzScaler
 from evenly.imputation import gaussian as gaussian_expert
-from evenly.imputation.bins import make_bins
 from evenly.imputation.calibration import Calibration
-from evenly.imputation.calibration_choice import STACKING_WEIGHTS, ValidationCells, choose_stacking_weights
+from evenly.imputation.calibration_choice import (
+    STACKING_STEPS,
+    STACKING_WEIGHTS,
+    ValidationCells,
+    choose_stacking_weights,
+)
 from evenly.imputation.columns import describe, tilt
 from evenly.imputation.encoding import EncodedColumn, EncodedTable, lay_out
+from evenly.imputation.experts import NO_EXPERTS, Experts
 from evenly.imputation.gaussian import (
     Gaussian,
     expect,
     feature_owners,
+    fill_without,
     fit_gaussian,
     gaussian_features,
     predict_cells,
 )
-from evenly.imputation.predictive import BinnedPredictive
+from evenly.predictive import BinnedPredictive
+from evenly.predictive.bins import make_bins
 
 RNG = np.random.default_rng
 
@@ -52,6 +61,21 @@ def test_expectations_are_those_of_the_conditional_normal():
         np.testing.assert_allclose(expected[gone], mean[gone] + lines @ (row - mean)[~gone], rtol=1e-8, atol=1e-10)
         left = covariance[np.ix_(gone, gone)] - lines @ covariance[np.ix_(~gone, gone)]
         np.testing.assert_allclose(std[gone], np.sqrt(np.diag(left)), rtol=1e-8)
+
+
+def test_features_filled_without_a_column_are_expectations_with_this_column_hidden():
+    mean, covariance = some_normal(7)
+    owners, kept = np.array([0, 0, 1, 2, 2, 2, 3]), np.array([1, 0, 1, 1, 1, 0, 1], bool)
+    table = RNG(3).multivariate_normal(mean, covariance, 60)
+    table = np.where((RNG(2).random((60, 4)) < 0.4)[:, owners], np.nan, table)
+    table[:3] = np.nan
+    gaussian = Gaussian(mean, np.linalg.inv(covariance))
+    found = fill_without(gaussian, table, owners, [2, 0, 3], kept)
+    for j, filled in zip([2, 0, 3], found, strict=True):
+        hidden = np.where(owners == j, np.nan, table)
+        expected = np.where(np.isnan(hidden), expect(gaussian, hidden)[0], hidden)
+        others = (owners != j)[kept]
+        np.testing.assert_allclose(filled[:, others], expected[:, kept][:, others], rtol=2e-5, atol=1e-5)
 
 
 def test_the_prediction_of_a_row_does_not_depend_on_the_rows_around_it():
@@ -139,29 +163,60 @@ def held_column(noise_of_network: float, noise_of_expert: float) -> ValidationCe
     normal = (x + noise_of_network * rng.normal(size=400))[:, None]
     naturals = [normal, np.zeros((400, len(spec.bins)))]
     means, shares = x + noise_of_expert * rng.normal(size=400), np.tile(spec.bins.share, (400, 1))
-    return ValidationCells(spec, x, naturals, BinnedPredictive(spec.column, spec.bins, means, shares))
+    return ValidationCells(spec, x, naturals, Experts(BinnedPredictive(spec.column, spec.bins, means, shares)))
+
+
+def weights_of(columns: list[ValidationCells]) -> list[float]:
+    return [one.stacking_weight for one in choose_stacking_weights(columns)]
 
 
 def test_the_stacking_weight_prefers_the_better_prediction():
-    assert choose_stacking_weights([held_column(2.0, 0.05)]) == [1.0]
+    assert weights_of([held_column(2.0, 0.05)]) == [1.0]
     # The bins of the network know nothing here, so that its mean is half of the normal's: still better than noise.
-    assert choose_stacking_weights([held_column(0.05, 5.0)])[0] <= STACKING_WEIGHTS[1]
+    assert weights_of([held_column(0.05, 5.0)])[0] <= 1.0 / STACKING_STEPS
 
 
 def test_a_column_with_few_validation_cells_follows_the_others():
     good, few = held_column(2.0, 0.05), held_column(0.05, 5.0)
-    spec, x, naturals, expert = few
-    few = ValidationCells(spec, x[:5], [one[:5] for one in naturals], expert.take(slice(5)))
-    assert choose_stacking_weights([good, few]) == [1.0, 1.0]
-    assert choose_stacking_weights([good, few._replace(expert=None)]) == [1.0, 0.0]
+    spec, x, naturals, experts = few
+    few = ValidationCells(spec, x[:5], [one[:5] for one in naturals], experts.take(slice(5)))
+    assert weights_of([good, few]) == [1.0, 1.0]
+    assert weights_of([good, few._replace(experts=NO_EXPERTS)]) == [1.0, 0.0]
+
+
+@pytest.mark.parametrize(("of_gaussian", "of_trees"), [(2.0, 0.05), (0.05, 2.0)])
+def test_the_better_expert_gets_the_weight(of_gaussian, of_trees):
+    column, other = held_column(2.0, of_gaussian), held_column(2.0, of_trees)
+    both = column._replace(experts=Experts(column.experts.gaussian, other.experts.gaussian))
+    (chosen,) = choose_stacking_weights([both])
+    expected = (0.0, 1.0) if of_trees < of_gaussian else (1.0, 0.0)
+    assert (chosen.stacking_weight, chosen.tree_weight) == expected
+
+
+def test_weights_are_those_of_the_least_loss_of_stacked_predictions():
+    """The loss is computed from each prediction alone; here from the stacked ones."""
+    column, other = held_column(0.6, 0.5), held_column(2.0, 0.7)
+    noise = RNG(5).normal(size=400)
+    trees = replace(other.experts.gaussian, means=column.truth + 0.6 * noise)
+    both = column._replace(experts=Experts(column.experts.gaussian, trees))
+    (chosen,) = choose_stacking_weights([both])
+
+    def loss(gaussian: float, forest: float) -> float:
+        found = both.predict(Calibration(stacking_weight=gaussian, tree_weight=forest)).mean()
+        return float(((found - both.truth) ** 2).mean())
+
+    assert min(chosen.stacking_weight, chosen.tree_weight) > 0.0
+    best = loss(chosen.stacking_weight, chosen.tree_weight)
+    assert best <= min(loss(*weights) for weights in STACKING_WEIGHTS) * (1.0 + 1e-9)
 
 
 def test_where_the_expert_predicts_nothing_the_model_stays_as_it_is():
-    spec, _, naturals, expert = held_column(0.1, 0.1)
+    spec, _, naturals, experts = held_column(0.1, 0.1)
+    expert = experts.gaussian
     half = Calibration(stacking_weight=0.5)
     alone = spec.predict(naturals, half)
     expert.means[:100], expert.probabilities[:100] = np.nan, np.nan
-    mixed = spec.predict(naturals, half, expert)
+    mixed = spec.predict(naturals, half, experts)
     for name in ("mean", "probabilities"):
         np.testing.assert_array_equal(mixed.parameters[name][:100], alone.parameters[name][:100])
         assert (mixed.parameters[name][100:] != alone.parameters[name][100:]).any()

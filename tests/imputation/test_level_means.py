@@ -51,7 +51,7 @@ def test_each_row_sees_the_mean_of_the_other_rows_of_its_class():
     table = town_table()
     specs, values = encode(table)
     found = inputs_without_own(specs, values)
-    income = specs[1].inputs(values[1])[:, 0].clip(-5.0, 5.0)
+    income = specs[1].inputs(values[1], None)[:, 0].clip(-5.0, 5.0)
     known = ~np.isnan(values[1])
     groups = [income[known & (values[0] == code)] for code in np.unique(values[0][~np.isnan(values[0])])]
     groups = [one for one in groups if len(one)]

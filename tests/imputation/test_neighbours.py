@@ -10,7 +10,6 @@ from imputers import make_imputer
 from evenly import Column, Imputer
 from evenly._support.files import read_tensors
 from evenly.imputation import neighbours as expert
-from evenly.imputation.bins import make_bins
 from evenly.imputation.calibration_choice import mix_neighbours
 from evenly.imputation.columns import BinnedColumn, LikelihoodColumn
 from evenly.imputation.neighbours import (
@@ -22,9 +21,10 @@ from evenly.imputation.neighbours import (
     NeighbourWeight,
     index_rows,
 )
-from evenly.imputation.predictive import BinnedPredictive
 from evenly.imputation.predictor import Predictor
 from evenly.models.masked import Masked
+from evenly.predictive import BinnedPredictive
+from evenly.predictive.bins import make_bins
 
 RNG = np.random.default_rng
 

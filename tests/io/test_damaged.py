@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bz2
+import datetime
 import gzip
 import io
 import lzma
@@ -317,3 +318,48 @@ def test_scaled_tables_with_odd_names_and_texts_come_back(tmp_path):
     (tmp_path / "z.jsonl").write_text(rows.replace("x;y1", "x\\u0000y"))
     failed(run("scale", "z.jsonl", "-o", "z.csv", "--kind", "a;b=ignore", folder=tmp_path), "a zero byte in row 2")
     assert not (tmp_path / "z.csv").exists()
+
+
+# --- dates ------------------------------------------------------------------------------------------------------
+
+STRANGE = {
+    "date": pl.Series("when", [0, None, 2**30], dtype=pl.Int32).cast(pl.Date),
+    "year 12921": pl.Series("when", [0, None, 4_000_000], dtype=pl.Int32).cast(pl.Date),
+    "time": pl.Series("when", [0, None, 2**60]).cast(pl.Datetime("ms")),
+    "time with a zone": pl.Series("when", [0, None, 2**60]).cast(pl.Datetime("ms", "Europe/Berlin")),
+}
+
+
+@pytest.mark.parametrize("form", ["parquet", "arrow", "arrows"])
+@pytest.mark.parametrize("which", STRANGE)
+def test_dates_that_no_calendar_has_are_refused_when_they_are_read(which, form, tmp_path):
+    frame = STRANGE[which].to_frame()
+    {"parquet": frame.write_parquet, "arrow": frame.write_ipc, "arrows": frame.write_ipc_stream}[form](
+        tmp_path / f"a.{form}"
+    )
+    done = run("inspect", f"a.{form}", folder=tmp_path)
+    failed(done, "Column 'when': got row 3, which is no date, but expected years from 1 to 9999")
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("form", ["csv", "jsonl", "xlsx"])
+@pytest.mark.parametrize("which", STRANGE)
+def test_dates_that_no_calendar_has_are_refused_before_they_are_written(which, form, tmp_path, capfd):
+    with pytest.raises(TableError, match="'when': got row 3"):
+        write_table(STRANGE[which].to_frame(), tmp_path / f"a.{form}")
+    assert not list(tmp_path.iterdir())
+    assert capfd.readouterr().err == ""
+
+
+def test_the_first_and_the_last_day_of_the_calendar_are_dates(tmp_path):
+    frame = pl.DataFrame({"when": [datetime.date(1, 1, 1), datetime.date(9999, 12, 31), None]})
+    write_table(frame, tmp_path / "a.parquet")
+    write_table(read_table(tmp_path / "a.parquet"), tmp_path / "a.csv")
+    assert read_table(tmp_path / "a.csv")["when"].to_list() == ["0001-01-01", "9999-12-31", None]
+
+
+def test_a_parquet_footer_of_lists_within_lists_is_refused(tmp_path):
+    footer = bytes([0x19]) + bytes([0x19]) * 5000  # a field that is a list of one list of one list ...
+    path = tmp_path / "a.parquet"
+    path.write_bytes(b"PAR1" + footer + struct.pack("<I", len(footer)) + b"PAR1")
+    failed(run("inspect", path.name, folder=tmp_path), "a.parquet, whose sizes do not fit its content")

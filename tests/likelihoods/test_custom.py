@@ -12,10 +12,10 @@ import pytest
 import scipy.stats as stats
 
 from evenly._support.errors import MissingExtraError, TableError
-from evenly.imputation.predictive import mix_parameters
 from evenly.likelihoods.base import Likelihood, Pivot, Support
 from evenly.likelihoods.custom import define_likelihood
 from evenly.likelihoods.registry import get_likelihood
+from evenly.predictive import mix_parameters
 
 pytest.importorskip("jax")
 

@@ -15,9 +15,9 @@ import pytest
 
 from evenly import Imputer, TableError, Training, compare_imputers, try_imputer
 from evenly.evaluation.comparison import candidates
+from evenly.likelihoods.bounds import constrain
 from evenly.models import MODELS, PAPERS, SPECS, Fitted, History, Model, ModelSpec, Trace, spec
 from evenly.models.base import NOBODY
-from evenly.models.layout import constrain
 
 
 @pytest.fixture

@@ -25,6 +25,7 @@ from evenly.paper.agreement import (
     published_cells,
     summarize,
 )
+from evenly.paper.records import REVISION
 from evenly.paper.tables import (
     NAMED,
     OURS,
@@ -46,6 +47,7 @@ def record(method, errors, *, dataset="wine", percent=20, mask=1, model="vae", s
     run = {"dataset": dataset, "percent": percent, "mask": mask, "model": model, "method": method}
     return {
         "run": {**run, "seed": seed, "epochs": epochs},
+        "revision": REVISION,
         "columns": [f"x{j}" for j in range(len(kinds))],
         "kinds": kinds,
         "honest": errors,
@@ -57,7 +59,7 @@ def record(method, errors, *, dataset="wine", percent=20, mask=1, model="vae", s
 
 def failed(method, **more):
     one = record(method, [], **more)
-    return {"run": one["run"], "failed": "FloatingPointError: the loss is not finite"}
+    return {"run": one["run"], "revision": REVISION, "failed": "FloatingPointError: the loss is not finite"}
 
 
 RECORDS = [

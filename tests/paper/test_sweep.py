@@ -30,9 +30,9 @@ from imputers import make_imputer
 
 import evenly
 from evenly import MissingExtraError, TableError
-from evenly.paper import records, sweep
-from evenly.paper.datasets import QUICK, DataSet, as_table, hidden_mask, schema, synthetic
-from evenly.paper.grid import Plan
+from evenly.paper import performing, records, sweep
+from evenly.paper.datasets import NAMES, QUICK, DataSet, as_table, hidden_mask, schema, synthetic
+from evenly.paper.grid import Plan, design_runs
 from evenly.paper.records import Run, describe_record, pack_records, read_records, to_text
 from evenly.paper.schedule import project
 from evenly.paper.sweep import perform_and_record
@@ -170,7 +170,7 @@ def some_runs(n: int, **changes: Any) -> list[Run]:
 
 
 def made_up(run: Run, **content: Any) -> dict[str, Any]:
-    return {"run": dataclasses.asdict(run), **content}
+    return {"run": dataclasses.asdict(run), "revision": records.REVISION, **content}
 
 
 # --- killed and started again ---------------------------------------------------------------------------------
@@ -460,12 +460,12 @@ def test_runs_of_another_revision_are_made_again(cheap, monkeypatch):
     command("run", *options)
     first = cheap.begun()
     assert len(first) == 2
-    monkeypatch.setattr(records, "REVISION", 2)
+    monkeypatch.setattr(records, "REVISION", records.REVISION + 1)
     done = command("run", *options)
-    assert "the records of 2 runs are of revision 1 and not counted" in done.stderr
+    assert f"the records of 2 runs are of revision {records.REVISION - 1} and not counted" in done.stderr
     assert " 0 of them are finished" in " ".join(done.stdout.split())
     assert cheap.begun() == first * 2
-    assert [one["revision"] for one in read_records(cheap.out)] == [2, 2]
+    assert [one["revision"] for one in read_records(cheap.out)] == [records.REVISION] * 2
     done = command("run", *options)
     assert done.stderr == ""
     assert cheap.begun() == first * 2
@@ -649,20 +649,34 @@ def test_a_record_has_what_the_tables_and_figures_need(record, tmp_path):
     for name in ("honest", "as_published", "mean_or_mode", "log_likelihood"):
         assert len(record[name]) == 10
         assert all(isinstance(value, float) for value in record[name])
-    assert record["points"] == [0, 2, 5, 8, 10, 12, 15, 18, 20, 22, 25]
-    assert np.shape(record["elbo"]) == (10,)
-    assert np.shape(record["history"]) == (10, 10)
-    assert np.shape(record["gradients"]) == np.shape(record["gradient_changes"]) == (11, 10)
+    assert record["points"] == [0, 1, 2, 4, 8, 16, 25]
+    assert np.shape(record["elbo"]) == (6,)
+    assert np.shape(record["history"]) == (7, 10)
+    assert np.shape(record["gradients"]) == np.shape(record["gradient_changes"]) == (7, 10)
+    assert all(isinstance(one, int) for one in record["far_off"])
+    assert len(record["inferred"]["honest"]) == len(record["inferred"]["far_off"]) == 10
+    assert record["not_finite"] == 0
+    settings = record["settings"]
+    assert (settings["preset"], settings["optimizer"], settings["seed"]) == ("paper", "adam", TINY.seed)
+    assert (settings["learning_rate"], settings["batch_size"], settings["epochs"]) == (1e-3, 1024, 25)
+    assert settings["sizes"] == {"n_clusters": 5}
+    assert list(settings["scales"]) == data.columns
+    assert record["tuning"] == {}
     assert record["modelled"] == data.columns
     assert set(record["seconds"]) == {"fit", "predict"}
     assert min(record["seconds"].values()) > 0
-    assert {"evenly", "python", "jax", "numpy"} <= set(record["versions"])
+    assert {"evenly", "commit", "python", "jax", "numpy"} <= set(record["versions"])
     assert np.shape(record["smoothness"]["before"]) == np.shape(record["smoothness"]["after"]) == (10,)
     assert list(record["marginals"]) == data.columns
     for shares in record["marginals"].values():
         assert sum(shares["data"]) == pytest.approx(1.0, abs=1e-4)
         assert sum(shares["model"]) <= 1.0 + 1e-4
         assert len(shares["ends"]) == len(shares["data"]) + 1
+    # At the last point a column's log-likelihood is what the imputer predicts of its observed cells.
+    hidden = hidden_mask(data, 20, 1)
+    visible = as_table(data, hidden=hidden)
+    expected = performing.make_imputer(TINY, data, hidden).fit(visible).log_likelihood(visible)
+    assert record["history"][-1] == pytest.approx([expected[name] for name in data.columns], rel=1e-4)
     assert "synthetic 20 % mask 1 mixture lip-bern: honest error 0." in describe_record(record)
     file = tmp_path / "a.json"
     file.write_text(to_text(record) + "\n")
@@ -943,3 +957,54 @@ def test_packing_to_where_nothing_can_be_written_ends_in_one_line(tmp_path):
 def test_a_process_ends_in_one_line_too(tmp_path):
     """The whole way, from a process of its own."""
     refused(run_process("paper", "run", "--masks", "x", "--quick", "--out", tmp_path / "runs"), "got --masks = 'x'")
+
+
+# --- the design that tells scale and trick apart --------------------------------------------------------------------
+
+
+def test_the_design_has_every_pair_of_scale_and_trick_on_the_same_masks_and_seeds() -> None:
+    runs = design_runs(Plan(NAMES))
+    cells: dict[tuple[Any, ...], set[str]] = {}
+    for run in runs:
+        cells.setdefault((run.dataset, run.model, run.mask, run.seed, run.epochs, run.optimizer), set()).add(run.method)
+    for (dataset, *_), methods in cells.items():
+        four = {"std-none", "std-gamma", "lip-gamma"} | ({"lip-none"} if dataset not in ("breast", "letter") else set())
+        assert methods >= four
+    counts = Counter((run.dataset, run.optimizer, run.epochs) for run in runs if run.method == "lip-gamma")
+    assert counts == {
+        **{(name, "adam", epochs): 2 * 5 * 2 for name, epochs in (("breast", 3000), ("wine", 2000), ("spam", 2000))},
+        **{(name, "adam", 100): 2 * 3 for name in ("letter", "adult", "credit")},
+        **{(name, "adam", 400): 2 for name in ("letter", "adult", "credit")},
+        **{("breast", "sgd", 3000): 1, ("wine", "sgd", 2000): 1, ("adult", "sgd", 100): 1},
+    }
+    assert len(set(runs)) == len({run.name for run in runs}) == len(runs)
+
+
+def test_the_plan_of_the_design_counts_what_has_the_papers_epochs(tmp_path: Path) -> None:
+    runs = [run for run in design_runs(Plan(["adult"], masks=[1], models=["vae"])) if run.optimizer == "adam"]
+    made = [
+        next(run for run in runs if (run.epochs, run.method) == one) for one in ((400, "std-none"), (100, "lip-none"))
+    ]
+    (tmp_path / "runs").mkdir()
+    for run in made:
+        text = to_text(made_up(run, seconds={"fit": 9.0 * run.epochs, "predict": 0.0}))
+        (tmp_path / "runs" / f"{run.name}.json").write_text(text + "\n")
+    options = ("--design", "--dataset", "adult", "--model", "vae", "--masks", "1", "--out", tmp_path / "runs")
+    printed = " ".join(command("run", *options, "--plan").stdout.split())
+    # Seven methods by Adam and four by gradient descent: 400 epochs of 9 s are an hour.
+    assert "adult vae (400 epochs): 1 done, 1 with fewer epochs only, 9 not at all; 10 of them take 10.0 h" in printed
+
+
+@pytest.mark.more
+def test_the_rate_of_gradient_descent_is_tuned_on_validation_cells_alone() -> None:
+    data = synthetic()
+    run = Run(QUICK, 20, 1, "vae", "std-none", 0, 20, "sgd")
+    hidden = hidden_mask(data, 20, 1)
+    errors = performing.tune(run, data, hidden)
+    assert list(errors) == list(performing.RATES)
+    other = dataclasses.replace(data, values=np.where(hidden, np.nan, data.values))  # nothing that is scored later
+    assert performing.tune(run, other, hidden) == errors
+    record = sweep.perform(run, data)
+    best = min(errors, key=errors.__getitem__)
+    assert record["settings"]["learning_rate"] == best
+    assert list(record["tuning"]) == [f"{rate:g}" for rate in performing.RATES]

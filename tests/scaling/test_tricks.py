@@ -325,9 +325,9 @@ def test_means_outside_the_range_are_cut() -> None:
 FREQUENCIES = np.array([0.5, 0.3, 0.2])
 
 
-def test_class_means_are_cut_at_zero_and_divided_by_their_sum() -> None:
-    rows = np.array([[0.2, 0.3, 0.5], [0.4, -0.3, 0.4], [0.9, 0.9, 0.2], [-0.1, -0.2, -0.3]])
-    expected = [[0.2, 0.3, 0.5], [0.5, 0.0, 0.5], [0.45, 0.45, 0.1], [0.5, 0.3, 0.2]]
+def test_class_means_are_cut_to_probabilities_and_divided_by_their_sum() -> None:
+    rows = np.array([[0.2, 0.3, 0.5], [0.4, -0.3, 0.4], [0.9, 0.9, 0.2], [-0.1, -0.2, -0.3], [3.0, 0.6, -0.2]])
+    expected = [[0.2, 0.3, 0.5], [0.5, 0.0, 0.5], [0.45, 0.45, 0.1], [0.5, 0.3, 0.2], [0.625, 0.375, 0.0]]
     naturals = [gamma_of_mean(*rows[:, k]) for k in range(3)]
     found = undo_classes(naturals, "gamma", FREQUENCIES)
     assert found.tolist() == pytest.approx(np.array(expected), abs=1e-13)

@@ -59,6 +59,9 @@ TABLES: dict[str, Callable[[], Any]] = {
         {"a": pd.Series([Decimal("sNaN") if cell is None else cell for cell in CENTS], dtype=object)}
     ),
     "pandas texts of numbers": lambda: pd.DataFrame({"a": pd.Series(SPELLED, dtype="str")}),
+    "pandas texts kept by Arrow": lambda: pd.DataFrame({"a": pd.Series(TEXTS, dtype="string[pyarrow]")}),
+    "pandas texts kept by Python": lambda: pd.DataFrame({"a": pd.Series(TEXTS, dtype="string[python]")}),
+    "pandas texts with NaN": lambda: pd.DataFrame({"a": pd.Series(TEXTS, dtype=pd.StringDtype(na_value=np.nan))}),
     "pandas objects of texts": lambda: pd.DataFrame({"a": pd.Series(TEXTS, dtype=object)}),
     "pandas objects of integers": lambda: pd.DataFrame({"a": pd.Series(WHOLE, dtype=object)}),
     "pandas category with a marker": lambda: pd.DataFrame(

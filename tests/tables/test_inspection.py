@@ -6,7 +6,8 @@ import json
 import subprocess
 import sys
 import time
-from datetime import date
+from datetime import date, timedelta
+from datetime import time as clock
 
 import numpy as np
 import pandas as pd
@@ -112,10 +113,10 @@ def test_columns_that_are_no_variable_are_said_to_be_passed_through():
         {
             "patient id": range(n),
             "uuid": [f"x{i:x}y" for i in range(n)],
-            "day": [f"2024-01-{i % 28 + 1:02}" for i in range(n)],
+            "day": [f"{i % 24:02}:{i % 28 + 10:02}" for i in range(n)],
             "story": [f"it was {i} and a day" for i in range(n)],
             "city": [f"city{i % 120}" for i in range(n)],
-            "stamp": pl.datetime_range(pl.datetime(2024, 1, 1), pl.datetime(2024, 1, 1, 4, 59), "1m", eager=True),
+            "stamp": [timedelta(minutes=i) for i in range(n)],
         }
     )
     inspection = inspect_table(table)
@@ -163,6 +164,8 @@ def test_infinities_are_counted_and_the_rest_is_inspected():
 
 def test_missing_dates_are_counted():
     column = inspect_table(pl.DataFrame({"day": [date(2024, 1, 1), None, None]}))["day"]
+    assert (column.kind, column.n_missing) == ("date", 2)
+    column = inspect_table(pl.DataFrame({"time": [clock(12, 30), None, None]}))["time"]
     assert (column.kind, column.n_missing) == ("ignore", 2)
 
 
@@ -199,7 +202,8 @@ def test_an_inspection_is_plain_data():
     assert json.loads(json.dumps(plain)) == plain
     assert plain["n_columns"] == 14
     assert set(plain["columns"][0]) == {
-        *("name", "kind", "likelihood", "n_missing", "missing_share", "n_distinct", "range", "note", "warnings")
+        *("name", "kind", "likelihood", "n_missing", "missing_share", "n_distinct", "range", "note", "warnings"),
+        *("confidence", "alternative", "groups"),
     }
 
 
@@ -255,3 +259,13 @@ def test_a_long_table_is_inspected_fast():
     kinds = [column.kind for column in inspect_table(table).columns]
     assert time.process_time() - start < 3.0
     assert kinds == ["real", "count", "real", "ignore"]
+
+
+@pytest.mark.parametrize("as_table", [lambda frame: frame, lambda frame: frame.to_arrow()])
+def test_dates_beyond_pythons_calendar_are_compared_like_any_others(as_table, capfd):
+    days = pl.Series([0, 2**30, 4_000_000, None] * 10, dtype=pl.Int32).cast(pl.Date)
+    times = pl.Series([0, 2**60, 2**60, None] * 10).cast(pl.Datetime("ms"))
+    clock = pl.Series([0, 1, 2, None] * 10).cast(pl.Time)
+    table = as_table(pl.DataFrame({"day": days, "time": times, "clock": clock}))
+    assert inspect_table(table).n_duplicates == 36
+    assert capfd.readouterr().err == ""

@@ -14,7 +14,7 @@ from evenly.tables import Column
 
 RNG = np.random.default_rng(0)
 N = 60
-ANSWERS = ["Yes", "no", "yes ", "YES", None, "no"] * (N // 6)
+ANSWERS = ["Tea", "gin", "tea ", "TEA", None, "gin"] * (N // 6)
 OTHER = RNG.normal(size=N)
 FRAMES = {
     "pandas": lambda: pd.DataFrame({"smoker": ANSWERS, "x": OTHER}),
@@ -33,12 +33,12 @@ def answers(table: object) -> list[object]:
 def test_classes_that_differ_only_by_case_or_spaces_are_named_with_the_command(container):
     column = inspect_table(FRAMES[container]())["smoker"]
     (warning,) = column.warnings
-    assert warning.startswith("'Yes' (10), 'yes ' (10), 'YES' (10) differ only by case or spaces")
+    assert warning.startswith("'Tea' (10), 'tea ' (10), 'TEA' (10) differ only by case or spaces")
     assert "evenly inspect TABLE --merge-classes -o schema.json" in warning
     merged = inspect_table(FRAMES[container](), merge_classes=True)
     assert merged["smoker"].warnings == ()
     assert merged["smoker"].kind == "binary"
-    assert merged.schema["smoker"].same == {"yes ": "Yes", "YES": "Yes"}
+    assert merged.schema["smoker"].same == {"tea ": "Tea", "TEA": "Tea"}
 
 
 @pytest.mark.parametrize("container", FRAMES)
@@ -46,15 +46,15 @@ def test_merged_classes_are_one_in_the_model_and_as_they_are_in_the_table(contai
     table = FRAMES[container]()
     infer_schema(table, merge_classes=True).save(tmp_path / "schema.json")
     imputer = Imputer("marginal", schema=tmp_path / "schema.json").fit(table)
-    assert imputer.schema_["smoker"].classes == ["Yes", "no"]
+    assert imputer.schema_["smoker"].classes == ["Tea", "gin"]
     full = answers(imputer.transform(table))
-    assert [cell for cell, first in zip(full, ANSWERS, strict=True) if first is None] == ["Yes"] * 10
+    assert [cell for cell, first in zip(full, ANSWERS, strict=True) if first is None] == ["Tea"] * 10
     assert [cell for cell, first in zip(full, ANSWERS, strict=True) if first is not None] == [*filter(None, ANSWERS)]
     chance = imputer.distribution(table)["smoker"].parameters["probability"]
-    assert chance == pytest.approx(0.4)  # of "no"
+    assert chance == pytest.approx(0.4)  # of "gin"
     scaler = LipschitzScaler("lip-none", schema=tmp_path / "schema.json").fit(table)
     back = answers(scaler.inverse_transform(scaler.transform(table)))
-    assert [cell for cell, first in zip(back, ANSWERS, strict=True) if first == "yes "] == ["Yes"] * 10
+    assert [cell for cell, first in zip(back, ANSWERS, strict=True) if first == "tea "] == ["Tea"] * 10
 
 
 def test_lazy_frames_read_merged_classes_too():
@@ -71,17 +71,17 @@ def test_a_schema_with_spellings_is_read_edited_and_checked(tmp_path):
     schema = infer_schema(FRAMES["pandas"](), merge_classes=True)
     schema.save(tmp_path / "schema.json")
     assert Schema.load(tmp_path / "schema.json") == schema
-    assert "same: 'yes ' = 'Yes' 'YES' = 'Yes'" in str(schema)
+    assert "same: 'tea ' = 'Tea' 'TEA' = 'Tea'" in str(schema)
     # Without classes, they are those of the table.
-    column = Column(name="smoker", kind="binary", same={"yes ": "Yes", "YES": "Yes"})
+    column = Column(name="smoker", kind="binary", same={"tea ": "Tea", "TEA": "Tea"})
     scaler = LipschitzScaler("lip-none", schema=Schema(columns=[column])).fit(FRAMES["pandas"]())
-    assert scaler.schema_["smoker"].classes == ["Yes", "no"]
+    assert scaler.schema_["smoker"].classes == ["Tea", "gin"]
     # An overriding kind keeps them.
     scaler = LipschitzScaler("lip-none", schema=schema, kinds={"smoker": "categorical"}).fit(FRAMES["pandas"]())
-    assert scaler.schema_["smoker"].same == {"yes ": "Yes", "YES": "Yes"}
-    for same in ({"YES": "Maybe"}, {"no": "Yes"}):
+    assert scaler.schema_["smoker"].same == {"tea ": "Tea", "TEA": "Tea"}
+    for same in ({"TEA": "Maybe"}, {"gin": "Tea"}):
         with pytest.raises(ValidationError, match="`same` reads"):
-            Column(name="a", kind="binary", classes=["Yes", "no"], same=same)
+            Column(name="a", kind="binary", classes=["Tea", "gin"], same=same)
 
 
 def test_nothing_is_merged_where_nothing_differs_so():

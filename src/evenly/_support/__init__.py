@@ -3,6 +3,7 @@
 Nothing of Evenly is known here.
 """
 
+from evenly._support.deadline import NEVER, Deadline
 from evenly._support.displays import showing
 from evenly._support.errors import (
     EvenlyError,
@@ -27,7 +28,7 @@ from evenly._support.files import (
 from evenly._support.interrupts import finishing
 from evenly._support.labels import as_text, refuse_duplicates, refuse_surrogates
 from evenly._support.optional import require, require_later
-from evenly._support.patterns import DATE, NUMBER, SPACED_NUMBER
+from evenly._support.patterns import DATE, NUMBER, SPACED_NUMBER, TELEPHONE
 from evenly._support.plain import align, to_plain
 from evenly._support.progress import (
     Display,
@@ -46,8 +47,11 @@ from evenly._support.strict_json import one_line, parse_json, read_limited, show
 
 __all__ = [
     "DATE",
+    "NEVER",
     "NUMBER",
     "SPACED_NUMBER",
+    "TELEPHONE",
+    "Deadline",
     "Display",
     "EvenlyError",
     "EvenlyWarning",

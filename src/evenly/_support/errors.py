@@ -23,11 +23,13 @@ class TableError(EvenlyError, ValueError):
     --------
     >>> print(TableError("minimum -3.0", "gamma expects values > 0", "declare it `real`", column="income"))
     Column 'income': got minimum -3.0, but gamma expects values > 0. Hint: declare it `real`.
+    >>> print(TableError("0 rows", "expected some", "is the file empty?"))
+    got 0 rows, but expected some. Hint: is the file empty?
     """
 
     def __init__(self, got: str, expected: str, hint: str = "", *, column: object = None) -> None:
         where = "" if column is None else f"Column {_cut(str(column), 80)!r}: "
-        tail = f" Hint: {hint}." if hint else ""
+        tail = f" Hint: {hint}{'' if hint.endswith('?') else '.'}" if hint else ""
         super().__init__(f"{where}got {_cut(got, 400)}, but {expected}.{tail}")
         self.column = column
 

@@ -11,6 +11,8 @@ NUMBER = f"^{_NUMBER}$"
 """A number in ASCII, without leading zeros."""
 SPACED_NUMBER = rf"^\s*{_NUMBER}\s*$"
 """The same, with spaces around it."""
+TELEPHONE = r"^\s*\+[0-9]{7,15}\s*$"
+"""A telephone number with the code of its country."""
 DATE = (
     r"^\s*(?:\d{4}[./-]\d{1,2}[./-]\d{1,2}(?:[T ].*)?|\d{1,2}[./-]\d{1,2}[./-]\d{2,4}(?:[T ].*)?"
     r"|\d{1,2}:\d{2}(?::\d{2})?)\s*$"

@@ -45,6 +45,12 @@ def check_packages(models: Iterable[str]) -> None:
         require_later("jax", "models")
 
 
+def check_time_limit(seconds: float | None) -> None:
+    """Refuse a limit that leaves no time."""
+    if seconds is not None and not 0.0 < seconds < float("inf"):
+        raise TableError(f"--time-limit {seconds:g}", "expected a number of seconds above 0", "--time-limit 60")
+
+
 def check_share(share: float) -> None:
     """Refuse a share of hidden cells that leaves too little to learn from."""
     if not 0.0 <= share <= 0.9:

@@ -26,7 +26,7 @@ Kind = Annotated[
     typer.Option(
         "--kind",
         metavar="COLUMN=KIND",
-        help="Declare a kind: real, positive, count, binary, categorical, ordinal or ignore.",
+        help="Declare a kind: real, positive, count, binary, categorical, ordinal, date or ignore.",
         show_default=False,
     ),
 ]
@@ -96,6 +96,13 @@ Epochs = Annotated[
     int | None,
     typer.Option(
         "--epochs", min=0, help="How often every row is seen; by default as the table needs.", show_default=False
+    ),
+]
+Effort = Annotated[str, typer.Option(help="How much work: quick, default or best.")]
+TimeLimit = Annotated[
+    float | None,
+    typer.Option(
+        "--time-limit", metavar="SECONDS", help="How long learning may take, its estimate included.", show_default=False
     ),
 ]
 Report = Annotated[

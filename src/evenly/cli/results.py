@@ -13,10 +13,13 @@ SCALINGS_SHOWN = ("none", "std", "lip")
 
 def fit_imputer(params: dict[str, Any], training: dict[str, Any], table: Any, **asked: Any) -> Any:
     """Fit an imputer with these parameters to a table, and assess it; the rest is as in `fit_and_assess`."""
-    from evenly.evaluation import fit_and_assess
+    from evenly.evaluation import fit_and_assess, fits_once
     from evenly.imputation import Imputer, Training
 
-    return fit_and_assess(Imputer(**params, training=Training(**training)), table, **asked)
+    imputer = Imputer(**params, training=Training(**training))
+    if imputer.time_limit and asked.get("share", 1.0) and not fits_once(table, asked.get("files")):
+        imputer.set_params(time_limit=imputer.time_limit / 2.0)  # the estimate is a fit of its own
+    return fit_and_assess(imputer, table, **asked)
 
 
 def plan_imputation(params: dict[str, Any], training: dict[str, Any], table: Any, **asked: Any) -> Stages:

@@ -16,8 +16,19 @@ import narwhals as nw
 from evenly._support import SPACED_NUMBER, TableError
 from evenly.engines.base import Engine, EngineTable
 from evenly.engines.profiling import present
-from evenly.scaling import NOISE_MEAN, OFFSET, Feature, FittedScale, NewRows, check_key, finite, noise_steps, prepare
-from evenly.tables import MISSING_MARKERS, Column, LazyColumn, NewCells, Step, class_codes, read_number, select
+from evenly.scaling import NOISE_MEAN, OFFSET, Feature, FittedScale, NewRows, check_key, finite, noise_steps
+from evenly.tables import (
+    MISSING_MARKERS,
+    Column,
+    LazyColumn,
+    NewCells,
+    Step,
+    class_codes,
+    get_format,
+    prepare,
+    read_number,
+    select,
+)
 
 
 class Fitted(Protocol):
@@ -166,12 +177,14 @@ def code(column: Column, cells: LazyColumn, unseen: float | None = None, *, comp
     Unknown classes get the code `unseen`, if there is one. Classes are found by comparisons where an engine handles
     those better than a lookup in a list.
     """
+    if column.kind == "date":
+        raise _unreadable(column, "dates")
     if cells.storage in ("time", "other"):
         observed, codes = ~nw.col(cells.name).is_null(), _nothing(nw.col(cells.name))
         return codes if unseen is None else nw.when(observed).then(unseen)
     raw = present(cells, column.missing)
     if not column.has_classes:
-        return _spelled(raw, column.missing) if cells.storage == "text" else finite(raw)
+        return _read(column, raw) if cells.storage == "text" else finite(raw)
     find = _compare if comparing else _look_up
     classes = class_codes(column)
     if cells.storage == "text":
@@ -225,6 +238,25 @@ def _look_up(cells: nw.Expr, codes: Mapping[Any, float]) -> nw.Expr:
 def _nothing(cells: nw.Expr) -> nw.Expr:
     """Return nulls."""
     return nw.when(cells.is_null() & ~cells.is_null()).then(0.0)
+
+
+def _read(column: Column, texts: nw.Expr) -> nw.Expr:
+    """Return the numbers that texts spell in the column's format."""
+    if column.format is None:
+        return _spelled(texts, column.missing)
+    numbers = get_format(column.format).expression(texts)
+    if numbers is None:
+        raise _unreadable(column, f"texts in the format {column.format!r}")
+    return finite(numbers)
+
+
+def _unreadable(column: Column, got: str) -> TableError:
+    return TableError(
+        f"{got} in a lazy frame",
+        "expected numbers, also with separators, a currency, a percent sign or a unit",
+        "collect it first, or declare the column `ignore`",
+        column=column.name,
+    )
 
 
 def _spelled(texts: nw.Expr, missing: Sequence[Any]) -> nw.Expr:

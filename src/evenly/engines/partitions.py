@@ -12,8 +12,8 @@ import numpy as np
 
 from evenly.engines.base import EngineTable
 from evenly.engines.profiling import text_cells, text_questions
-from evenly.scaling import ColumnStatistics, Request, counted_quartiles, finite, measure_values, prepare
-from evenly.tables import Floats, LazyColumn
+from evenly.scaling import ColumnStatistics, Request, counted_quartiles, finite, measure_values
+from evenly.tables import Floats, LazyColumn, prepare
 
 KEPT_RANKS = 1000
 """Ordered values that are kept of each partition, so that ranks are good to 1/1000."""

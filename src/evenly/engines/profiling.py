@@ -221,7 +221,7 @@ def _is_listed(each: QueriedColumn, family: Callable[[Column], Likelihood]) -> b
 
 def _may_be_identifier(each: QueriedColumn) -> bool:
     """Whether a column of numbers is an identifier if all its cells differ, which has to be asked."""
-    if each.profile.number_summary is None or not each.profile.whole or each.rule.decided:
+    if each.profile.number_summary is None or each.rule.decided:
         return False
     return may_be_identifier(each.rule.name, each.profile)
 

@@ -3,7 +3,7 @@
 Tables and settings come in, records with numbers and verdicts go out; reports and the command line show them.
 """
 
-from evenly.evaluation.assessment import Assessment, assessment_seconds, fit_and_assess
+from evenly.evaluation.assessment import Assessment, assessment_seconds, fit_and_assess, fits_once
 from evenly.evaluation.choosing import LikelihoodChoice, choose_likelihoods
 from evenly.evaluation.comparison import (
     candidates,
@@ -41,6 +41,7 @@ __all__ = [
     "error_interval",
     "errors_by_column",
     "fit_and_assess",
+    "fits_once",
     "rank_trials",
     "say_range",
     "say_ratio",

@@ -84,6 +84,11 @@ def fit_and_assess(
     return Assessment(imputer, work.trial, work.diagnosis)
 
 
+def fits_once(table: Table, files: str | None) -> bool:
+    """Whether the table is so large that one training is enough for the trial and for filling it."""
+    return table.n_rows >= MANY_ROWS and files is None
+
+
 def assessment_seconds(imputer: Imputer, table: Table, *, share: float, balance: bool, files: str | None) -> float:
     """Return the expected number of seconds of `fit_and_assess`."""
     once = _Assessing(imputer, table, files, None).once
@@ -114,8 +119,8 @@ class _Assessing:
 
     @property
     def once(self) -> bool:
-        """Whether the table is so large that one training is enough for the trial and for filling it."""
-        return self.opened.n_rows >= MANY_ROWS and self.files is None
+        """Whether one training is enough."""
+        return fits_once(self.opened, self.files)
 
     def run(self, stages: Stages, share: float, *, balance: bool) -> None:
         """Take all steps; Ctrl-C is raised, or ends a training and then the steps."""

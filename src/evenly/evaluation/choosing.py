@@ -15,7 +15,7 @@ from sklearn.utils import check_random_state
 from evenly._support import align
 from evenly.likelihoods import FAMILIES, Likelihood, get_likelihood
 from evenly.metrics import clearly_better
-from evenly.scaling import choose_pivot, prepare, take_moments
+from evenly.scaling import choose_pivot, take_moments
 from evenly.tables import (
     Column,
     Floats,
@@ -27,6 +27,7 @@ from evenly.tables import (
     infer_column,
     make_rules,
     open_table,
+    prepare,
     profile_column,
 )
 
@@ -142,7 +143,7 @@ def _compare(cells: TableColumn, rule: Rule, drawn: np.random.RandomState) -> di
         return {}
     profile = partial(profile_column, cells, rule.missing)
     column, seen = rule.infer(cells, profile)
-    facts = seen or profile()
+    facts = (seen or profile()).reading(spelled=column.is_spelled)
     names = candidates(column.kind, declared=bool(rule.kind or rule.declared))
     if column.has_classes or len(names) < 2 or facts.n < FEWEST or facts.minimum == facts.maximum:
         return {}

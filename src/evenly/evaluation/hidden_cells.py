@@ -197,7 +197,7 @@ def _only_interrupts(of_interrupts: Literal["default", "ignore"] = "default") ->
 def encode_for(imputer: Imputer, opened: Table) -> tuple[list[Column], Floats]:
     """Return the columns that an imputer infers for a table, and the values or codes, rows x columns."""
     settings = {name: getattr(imputer, name) for name in DECLARED}
-    rules = make_rules(opened, zeros="clip" if imputer.preset == "paper" else "shift", **settings)
+    rules = make_rules(opened, zeros="clip" if imputer.preset else "shift", **settings)
     return encode_columns(opened, rules)
 
 

@@ -10,7 +10,6 @@ from evenly.imputation.cost import fill_seconds, fit_seconds
 from evenly.imputation.deltas import read_deltas
 from evenly.imputation.imputer import Imputer
 from evenly.imputation.pooling import Pooled, pool
-from evenly.imputation.predictive import Predictive
 from evenly.imputation.sensitivity import Sensitivity, delta_sensitivity
 from evenly.imputation.training import Training
 
@@ -19,7 +18,6 @@ __all__ = [
     "GradientTrace",
     "Imputer",
     "Pooled",
-    "Predictive",
     "Sensitivity",
     "Training",
     "bind",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,7 +26,9 @@ class Calibration:
     max_deviation: float = np.inf
     """The largest distance of a predicted mean from the column's mean."""
     stacking_weight: float = 0.0
-    """The weight of the Gaussian expert in every prediction; the rest is that of the model."""
+    """The weight of the Gaussian expert in every prediction."""
+    tree_weight: float = 0.0
+    """The weight of the tree expert in every prediction; the rest is that of the model."""
     neighbours: NeighbourWeight | None = None
     """The weight of near-duplicates' cells, if any."""
 
@@ -33,7 +36,8 @@ class Calibration:
     def from_plain(cls, plain: Any) -> Calibration:
         """Rebuild a calibration from `dataclasses.asdict`; ValueError if it is none."""
         found = cls(**check_fields(cls, plain))
-        weights = (found.bin_weight, found.model_weight, found.stacking_weight)
+        experts = (found.stacking_weight, found.tree_weight)
+        weights = (found.bin_weight, found.model_weight, *experts, sum(experts))
         positive = [found.inverse_temperature]
         if found.neighbours is not None:
             positive += [found.neighbours.bandwidth, found.neighbours.prior]
@@ -61,12 +65,15 @@ class Calibration:
 PLAIN = Calibration()
 
 
-def stack(expert: Floats, model: Floats, weight: float) -> Floats:
-    """Return the weighted mean of two predictions; the model's where the expert has none (NaN).
+def stack(model: Floats, experts: Iterable[tuple[Floats, float]]) -> Floats:
+    """Return the weighted mean of a model's and experts' predictions; where an expert has none (NaN), the model's.
 
     Examples
     --------
-    >>> stack(np.array([1.0, np.nan]), np.array([3.0, 3.0]), 0.25)
+    >>> stack(np.array([3.0, 3.0]), [(np.array([1.0, np.nan]), 0.25)])
     array([2.5, 3. ])
     """
-    return np.where(np.isnan(expert), model, weight * expert + (1.0 - weight) * model)
+    found = model
+    for expert, weight in experts:
+        found = found + np.where(np.isnan(expert), 0.0, weight * (expert - model))
+    return found

@@ -1,6 +1,6 @@
 """Choosing calibrations on validation cells: observed cells that were held out from the networks that predict them.
 
-Predictions are stacked with those of the Gaussian expert, rescaled by a temperature, shrunk towards the marginal, and
+Predictions are stacked with those of the experts, rescaled by a temperature, shrunk towards the marginal, and
 mixed with the cells of near-duplicates where these are clearly better.
 """
 
@@ -14,22 +14,27 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from evenly.imputation.bins import Bins
 from evenly.imputation.calibration import PLAIN, Calibration
 from evenly.imputation.columns import BinnedColumn, ModelledColumn, standardize
+from evenly.imputation.experts import NO_EXPERTS, Experts
 from evenly.imputation.neighbours import WEIGHTS, Neighbours, NeighbourWeight
-from evenly.imputation.predictive import BinnedPredictive, ClassPredictive, Predictive
 from evenly.metrics import clearly_better
+from evenly.predictive import BinnedPredictive, Bins, ClassPredictive, Predictive
 from evenly.tables import Floats
 
 Flags = npt.NDArray[np.bool_]
 
 BIN_WEIGHTS = (0.5, 0.0, 1.0)
 """Candidates for the weight of bins in a number's mean; the first is kept unless another is clearly better."""
-STACKING_WEIGHTS = tuple(np.linspace(0.0, 1.0, 9).tolist())
-"""Candidates for the weight of the Gaussian expert."""
+STACKING_STEPS = 8
+STACKING_WEIGHTS = tuple(
+    (gaussian / STACKING_STEPS, trees / STACKING_STEPS)
+    for trees in range(STACKING_STEPS + 1)
+    for gaussian in range(STACKING_STEPS + 1 - trees)
+)
+"""Candidates for the weights of the Gaussian and of the tree expert."""
 POOLING = 25.0
-"""Strength, in cells, that shrinks a column's stacking weight towards that of all columns of numbers, or classes."""
+"""Strength, in cells, that shrinks a column's stacking weights towards those of all columns of numbers, or classes."""
 FEWEST_NEIGHBOURS, LEAST_SHARE = 5, 0.2
 """Ignore near-duplicates unless at least 5 validation cells have one with a weight above 0.2."""
 INVERSE_TEMPERATURES = (0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.15, 1.3, 1.5, 1.75, 2.0, 2.5, 3.0)
@@ -42,6 +47,8 @@ MODEL_WEIGHTS: tuple[float, ...] = (1.0, 0.75, 0.5, 0.25, 0.0)
 """Candidates for the weight of the model in probabilities of classes, at each temperature."""
 FARTHEST_LOSS = 25.0
 """Limit on a cell's squared error, in squared standard deviations, in the choice of weights: no cell dominates."""
+LEAST_LIKELY = 1e-12
+"""Smallest probability whose logarithm is taken."""
 LEVELS = (0.5, 0.8, 0.9)
 """Levels of the central intervals whose coverage is calibrated."""
 PRIOR_CELLS = 5.0
@@ -59,8 +66,8 @@ class ValidationCells(NamedTuple):
     truth: Floats
     naturals: list[Floats]
     """The networks' natural parameters of each feature."""
-    expert: Predictive | None
-    """The predictions of the Gaussian expert."""
+    experts: Experts = NO_EXPERTS
+    """The predictions of the experts."""
 
     @property
     def outcomes(self) -> npt.NDArray[np.intp]:
@@ -74,7 +81,7 @@ class ValidationCells(NamedTuple):
 
     def predict(self, calibration: Calibration) -> Predictive:
         """Return the calibrated predictions of the cells."""
-        return self.spec.predict(self.naturals, calibration, self.expert)
+        return self.spec.predict(self.naturals, calibration, self.experts)
 
 
 def calibrate(cells: ValidationCells, start: Calibration = PLAIN) -> Calibration:
@@ -87,7 +94,7 @@ def calibrate(cells: ValidationCells, start: Calibration = PLAIN) -> Calibration
     Parameters
     ----------
     start : Calibration
-        The calibration to start from; its stacking weight is kept.
+        The calibration to start from; its stacking weights are kept.
     """
     spec = cells.spec
     if isinstance(spec, BinnedColumn) and _hardly_varies(spec):
@@ -147,7 +154,7 @@ def _calibrate_mean(cells: ValidationCells, spec: BinnedColumn, start: Calibrati
 
 def _log_score(codes: npt.NDArray[np.int_], shares: Floats) -> float:
     """Return the mean log-probability of classes."""
-    return float(np.log(np.maximum(shares[np.arange(len(codes)), codes], 1e-12)).mean())
+    return float(np.log(np.maximum(shares[np.arange(len(codes)), codes], LEAST_LIKELY)).mean())
 
 
 def _coverage(bins: Bins, truth: Floats, shares: Floats) -> float:
@@ -156,13 +163,13 @@ def _coverage(bins: Bins, truth: Floats, shares: Floats) -> float:
     return -10.0 * float(sum(((away < 0.5 * level).mean() - level) ** 2 for level in LEVELS))
 
 
-# --- the Gaussian expert ------------------------------------------------------------------------------------------
+# --- the experts ------------------------------------------------------------------------------------------------------
 
 
-def choose_stacking_weights(columns: Sequence[ValidationCells]) -> list[float]:
-    """Choose the weight of the Gaussian expert in the predictions of each column.
+def choose_stacking_weights(columns: Sequence[ValidationCells]) -> list[Calibration]:
+    """Choose the weights of the experts in the predictions of each column.
 
-    One weight is chosen for all numbers and one for all classes; the weight of a column is shrunk towards it.
+    One choice is made for all numbers and one for all classes; the weights of a column are shrunk towards it.
     """
     curves = [_stacking_losses(one) for one in columns]
     chosen = []
@@ -172,30 +179,51 @@ def choose_stacking_weights(columns: Sequence[ValidationCells]) -> list[float]:
             for cells, other in zip(columns, curves, strict=True)
             if other is not None and cells.spec.column.has_classes == one.spec.column.has_classes
         ]
-        if one.expert is None or not alike:
-            chosen.append(0.0)
+        allowed = _allowed(one.experts)
+        if not alike or allowed.sum() < 2:
+            chosen.append(PLAIN)
             continue
-        weight = STACKING_WEIGHTS[int(np.argmin(np.mean(alike, axis=0)))]
+        weights = np.array(STACKING_WEIGHTS)
+        best = weights[np.argmin(np.where(allowed, np.mean(alike, axis=0), np.inf))]
         if curve is not None:
-            pull = POOLING / len(one.truth) * (np.array(STACKING_WEIGHTS) - weight) ** 2
-            weight = STACKING_WEIGHTS[int(np.argmin(curve + pull))]
-        chosen.append(weight)
+            pull = POOLING / len(one.truth) * ((weights - best) ** 2).sum(1)
+            best = weights[np.argmin(np.where(allowed, curve + pull, np.inf))]
+        chosen.append(Calibration(stacking_weight=float(best[0]), tree_weight=float(best[1])))
     return chosen
 
 
+def _allowed(experts: Experts) -> Flags:
+    """Return which of `STACKING_WEIGHTS` give no weight to an expert that is not there."""
+    weights = np.array(STACKING_WEIGHTS)
+    absent = np.array([one is None for one in experts])
+    return np.asarray(~((weights > 0.0) & absent).any(1))
+
+
 def _stacking_losses(cells: ValidationCells) -> Floats | None:
-    """Return the mean loss of a column's cells for each of `STACKING_WEIGHTS`, relative to that without the expert."""
-    if len(cells.truth) < FEWEST or cells.expert is None:
+    """Return the mean loss of a column's cells for each of `STACKING_WEIGHTS`, relative to that without experts.
+
+    Weights of an expert that is not there count like those without it.
+    """
+    if len(cells.truth) < FEWEST or not any(cells.experts):
         return None
-    losses = []
-    for weight in STACKING_WEIGHTS:
-        predicted = cells.predict(Calibration(stacking_weight=weight))
-        if isinstance(cells.spec, BinnedColumn):
-            away = standardize(predicted.mean(), cells.truth, cells.spec.std)
-            losses.append(float(np.minimum(away**2, FARTHEST_LOSS).mean()))
-        else:
-            losses.append(-_log_score(cells.outcomes, _probabilities(predicted)))
-    return np.array(losses) / max(losses[0], 1e-12)
+    # Predictions are linear in the weights, so those of the network and of each expert alone are enough.
+    network, *alone = (
+        _what_counts(cells, one) for one in (PLAIN, Calibration(stacking_weight=1.0), Calibration(tree_weight=1.0))
+    )
+    moved = np.array(STACKING_WEIGHTS) @ (np.array(alone) - network)
+    if isinstance(cells.spec, BinnedColumn):
+        losses = np.minimum((network + moved) ** 2, FARTHEST_LOSS).mean(1)
+    else:
+        losses = -np.log(np.maximum(network + moved, LEAST_LIKELY)).mean(1)
+    return np.asarray(losses / max(losses[0], 1e-12))
+
+
+def _what_counts(cells: ValidationCells, calibration: Calibration) -> Floats:
+    """Return the standardized errors of a number, or the probabilities of the true classes."""
+    predicted = cells.predict(calibration)
+    if isinstance(cells.spec, BinnedColumn):
+        return standardize(predicted.mean(), cells.truth, cells.spec.std)
+    return np.asarray(_probabilities(predicted)[np.arange(len(cells.truth)), cells.outcomes])
 
 
 # --- near-duplicates ----------------------------------------------------------------------------------------------

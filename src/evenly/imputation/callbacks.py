@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -57,8 +57,11 @@ class Callback:
     True
     """
 
-    trace_points: int | None = None
-    """Trace gradients before the first epoch and at this many evenly spaced points after it; None: never."""
+    trace_points: int | Literal["log"] | None = None
+    """Trace gradients before the first epoch and at this many evenly spaced points after it; "log": after 1, 2, 4, 8
+    and so on epochs and after the last; None: never."""
+    trace_likelihoods: bool = False
+    """Whether the log-likelihood of each column, in the table's units, is traced at these points too."""
 
     def on_start(self, start: TrainingStart) -> None:
         """Called before the first epoch."""
@@ -87,14 +90,20 @@ class GradientTrace(Callback):
     ([0], (1, 2))
     """
 
-    trace_points: int | None = 10
+    trace_points: int | Literal["log"] | None = 10
+    trace_likelihoods: bool = False
     epochs: Any = field(default_factory=lambda: np.zeros(0))
     gradients: Any = field(default_factory=lambda: np.zeros((0, 0)))
     changes: Any = field(default_factory=lambda: np.zeros((0, 0)))
+    log_likelihood: Any = field(default_factory=lambda: np.zeros((0, 0)))
+    """With `trace_likelihoods`, the mean over each column's observed cells, predicted as the imputer predicts them; of
+    tables with more than 4,096 rows, over so many. Tricks and scales are undone, so that methods can be compared."""
+    not_finite: int = 0
+    """How often the loss or a parameter was not finite, so that training went back and halved its learning rate."""
 
     def on_end(self, trace: Trace) -> None:
         """Store the trace."""
-        self.epochs, self.gradients, self.changes = trace
+        self.epochs, self.gradients, self.changes, self.log_likelihood, self.not_finite = trace
 
 
 class TrainingNotes(Callback):
@@ -115,10 +124,10 @@ class TrainingNotes(Callback):
         )
 
 
-def trace_points(callbacks: Sequence[Callback]) -> int | None:
-    """Return the largest number of trace points that any callback asks for; None if none does."""
+def trace_points(callbacks: Sequence[Callback]) -> int | Literal["log"] | None:
+    """Return "log" if any callback asks for it, else the largest number of trace points; None if none asks."""
     wanted = [one.trace_points for one in callbacks if one.trace_points is not None]
-    return max(wanted, default=None)
+    return "log" if "log" in wanted else max((one for one in wanted if one != "log"), default=None)
 
 
 NO_TRACE = Trace(np.zeros(0), np.zeros((0, 0)), np.zeros((0, 0)))

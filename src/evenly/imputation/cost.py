@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from evenly._support import Stages, showing
+from evenly.imputation.effort import EFFORTS, USUAL, Effort
 from evenly.imputation.training import Training
 from evenly.models import SPECS, ModelSpec
 
@@ -28,16 +29,24 @@ COMPILED: set[str] = set()
 """Models that were trained in this process already: the next table probably needs no compiling."""
 
 
-def training_seconds(spec: ModelSpec, training: Training, n_rows: int, n_columns: int, **plan: bool) -> list[float]:
-    """Return the expected number of seconds of each network's training; the first one's includes compiling."""
+def training_seconds(
+    spec: ModelSpec, training: Training, size: tuple[int, int], effort: Effort = USUAL, **plan: bool
+) -> list[float]:
+    """Return the expected number of seconds of each network's training; the first one's includes compiling.
+
+    Parameters
+    ----------
+    size : tuple of int
+        Rows and columns of the table.
+    """
+    n_rows, n_columns = size
     if not spec.trains:
         return [1e-3]
-    n_epochs = training.epochs_of(spec, n_rows, **plan)
+    n_epochs = training.epochs_of(spec, n_rows, effort=effort, **plan)
     early = EARLY if spec.calibrated and training.epochs == "auto" else 1.0
     each = early * n_epochs * n_rows * (VISIT + VISIT_CELL * n_columns) + 1e-3
-    return [
-        each + COMPILING * (i == 0 and spec.name not in COMPILED) for i in range(training.networks_of(spec, n_rows))
-    ]
+    n_networks = training.networks_of(spec, n_rows, effort)
+    return [each + COMPILING * (i == 0 and spec.name not in COMPILED) for i in range(n_networks)]
 
 
 def calibration_seconds(spec: ModelSpec, n_rows: int, n_columns: int) -> float:
@@ -55,10 +64,12 @@ def fit_seconds(imputer: Any, n_rows: int, n_columns: int, *, again: bool = Fals
     ([..., ...], 0)
     """
     spec, training = SPECS[imputer.model_name], imputer.training or Training()
-    trained = training_seconds(spec, training, n_rows, n_columns, paper=imputer.preset == "paper", streamed=False)
+    effort, paper = EFFORTS[imputer.effort], imputer.preset is not None
+    trained = training_seconds(spec, training, (n_rows, n_columns), effort, paper=paper, streamed=False)
     if again and spec.trains and spec.name not in COMPILED:
         trained[0] -= COMPILING
-    return sum(trained) + calibration_seconds(spec, n_rows, n_columns) + READ_CELL * n_rows * n_columns
+    expected = sum(trained) + calibration_seconds(spec, n_rows, n_columns) + READ_CELL * n_rows * n_columns
+    return min(expected, float(imputer.time_limit or expected))
 
 
 def fill_seconds(n_rows: int, n_columns: int, n_networks: int = 1) -> float:

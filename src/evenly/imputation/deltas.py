@@ -15,7 +15,7 @@ import numpy as np
 
 from evenly._support import TableError
 from evenly.imputation.columns import ModelledColumn
-from evenly.imputation.predictive import ClassPredictive, Predictive
+from evenly.predictive import ClassPredictive, Predictive
 from evenly.tables import Column, Floats
 
 LEAST_POSITIVE = 0.01

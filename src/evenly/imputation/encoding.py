@@ -18,11 +18,9 @@ from evenly.imputation.calibration import PLAIN, Calibration
 from evenly.imputation.columns import ModelledColumn
 from evenly.imputation.level_means import LevelMeans, inputs_without_own, plan_means
 from evenly.models import Data, Layout
-from evenly.scaling import balancing_weights
+from evenly.scaling import balancing_weights, settle
 from evenly.tables import BLOCK, Floats
 
-LARGEST_TARGET = 1e30
-"""Targets are clipped here, to fit into single precision; only numbers such as 1e300 are affected."""
 MOST_WEIGHT = 4.0
 """Balancing weights are clipped to this factor around the median, so that rare classes cannot dominate the loss."""
 
@@ -118,23 +116,22 @@ class EncodedTable:
         """
         layout = self.layout
         data = layout.empty(self.n_rows, dtype, with_inputs=with_inputs)
-        smallest, at, into = float(np.finfo(dtype).tiny), 0, 0
+        at, into = 0, 0
         for j, (spec, values, _) in enumerate(self.columns):
-            missing = np.isnan(values)
-            data.mask[:, j] = ~missing
+            data.mask[:, j] = ~np.isnan(values)
             with np.errstate(over="ignore"):  # outliers in new rows are clipped below
                 targets = spec.targets(values, seed, keys)
             for family, target, stand_in in zip(spec.likelihoods, targets, spec.stand_ins, strict=True):
-                # A positive value that single precision would round down to 0 has no density there.
-                lowest = smallest if family.scalable and family.support.lower == 0.0 else -LARGEST_TARGET
-                shown = np.clip(np.where(missing, stand_in, target), lowest, LARGEST_TARGET)
-                data.targets[:, layout.places[at][0]] = shown
+                data.targets[:, layout.places[at][0]] = settle(family, target, stand_in, dtype)
                 at += 1
             if with_inputs:
-                width = len(spec.centers)
-                for start in range(0, len(values), BLOCK):  # in double precision, many classes would take much memory
-                    some = slice(start, start + BLOCK)
-                    data.inputs[some, into : into + width] = spec.inputs(values[some])
+                width = spec.n_inputs
+                # In double precision, many classes would take much memory.
+                block = BLOCK if spec.inputs_need_no_draw else max(1, len(values))
+                for start in range(0, len(values), block):
+                    some = slice(start, start + block)
+                    own = None if keys is None else keys[some]
+                    data.inputs[some, into : into + width] = spec.inputs(values[some], seed, own)
                 into += width
         if with_inputs and self.levels is not None:
             data.inputs[:, into : into + self.levels.width] = self.levels.inputs(self.values)
@@ -148,7 +145,7 @@ class EncodedTable:
         if self.levels is None:
             return data
         shown, inputs = self.without(held), data.inputs.copy()
-        into = sum(len(one.centers) for one in self.specs)
+        into = sum(one.n_inputs for one in self.specs)
         inputs[:, into : into + self.levels.width] = inputs_without_own(self.specs, shown.values)
         return data._replace(inputs=inputs)
 
@@ -164,7 +161,7 @@ class EncodedTable:
 def lay_out(columns: Sequence[ModelledColumn]) -> Layout:
     """Return the layout of columns: likelihoods, the columns of features and inputs, which inputs are numbers."""
     pairs = [(one, j) for j, spec in enumerate(columns) for one in spec.likelihoods]
-    inputs = [(j, spec.column.has_classes) for j, spec in enumerate(columns) for _ in spec.centers]
+    inputs = [(j, spec.column.has_classes) for j, spec in enumerate(columns) for _ in range(spec.n_inputs)]
     inputs += [(plan.column, at >= plan.n_numbers) for plan in plan_means(columns) for at in range(plan.width)]
     return Layout(
         tuple(family for family, _ in pairs),

@@ -16,13 +16,18 @@ from evenly._support import show
 from evenly.imputation.calibration import PLAIN, Calibration
 from evenly.imputation.columns import ColumnSpec, ModelledColumn, spec_from_plain
 from evenly.imputation.encoding import EncodedColumn, EncodedTable, lay_out
-from evenly.imputation.gaussian import Gaussian
+from evenly.imputation.experts import NO_EXPERTS, Experts
+from evenly.imputation.gaussian import Gaussian, expect, from_expected, gaussian_features
+from evenly.imputation.learned_rows import LearnedRows
 from evenly.imputation.level_means import LevelMeans, plan_means
 from evenly.imputation.neighbours import NeighbourIndex, index_rows
 from evenly.imputation.predictors import Pass, plan_passes
+from evenly.imputation.trees import Trees, predict_by_trees, trees_from_tensors, trees_to_tensors
 from evenly.models import MODELS, Expected, Layout, Model, check_arrays, flatten, unflatten
 from evenly.scaling import FittedColumn
 from evenly.tables import Content, Floats, check, check_fields
+
+Flags = npt.NDArray[np.bool_]
 
 CHUNK, SMALL_CHUNK, FEW_ROWS = 4096, 512, 2_000
 """Rows per prediction, for a model fitted on many rows and for one fitted on fewer than 2,000. The number is fixed, so
@@ -56,10 +61,15 @@ class Ensemble:
     """The shared parameters of each network."""
     calibrations: Mapping[str, Calibration] = field(default_factory=dict)
     gaussian: Gaussian | None = None
-    """The Gaussian expert, if any column is stacked with it."""
+    """The Gaussian expert, if any column is stacked with it, or with the tree expert, which uses it."""
+    trees: Mapping[str, Trees] = field(default_factory=dict)
+    """The forests of the columns that are stacked with them."""
     neighbours: NeighbourIndex | None = None
     """The rows to search for near-duplicates, if any column uses them."""
     curves: LearningCurves = field(default_factory=lambda: LearningCurves(np.zeros(0), {}, {}))
+    learned: LearnedRows | None = None
+    """The variables of the rows of fit, under models that learn some; without them, they are inferred as of new rows.
+    """
     predictors: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """The predictors of the columns that have some of their own."""
     levels: LevelMeans | None = None
@@ -97,6 +107,29 @@ class Ensemble:
         ]
         return EncodedTable(tuple(columns), self.layout, self.levels)
 
+    def ask_experts(self, table: EncodedTable, cells: Mapping[int, Flags]) -> dict[int, Experts]:
+        """Return the experts' predictions of some cells of some columns; NaN at those that are known.
+
+        Parameters
+        ----------
+        cells : mapping of int to array
+            Which rows' cells are wanted, by the number of the column.
+        """
+        if self.gaussian is None:
+            return dict.fromkeys(cells, NO_EXPERTS)
+        features = gaussian_features(table)
+        means, stds = expect(self.gaussian, features)
+        by_gaussian = from_expected(table, means, stds)
+        filled = np.where(np.isnan(features), means, features)
+        found = {}
+        for j, wanted in cells.items():
+            one, trees = by_gaussian[j], self.trees.get(table.columns[j].spec.name)
+            found[j] = Experts(
+                None if one is None else one.take(wanted),
+                None if trees is None else predict_by_trees(trees, table, j, wanted, filled),
+            )
+        return found
+
     # --- saving ---------------------------------------------------------------------------------------------------
 
     def to_saved(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
@@ -112,8 +145,11 @@ class Ensemble:
         }
         if self.gaussian is not None:
             tensors |= {f"gaussian_{name}": array for name, array in self.gaussian._asdict().items()}
+        tensors |= trees_to_tensors(self.trees)
         if self.neighbours is not None:
             tensors["neighbours"] = self.neighbours.values
+        if self.learned is not None:
+            tensors |= self.learned.to_tensors()
         if self.levels is not None:
             tensors |= {f"level_means{i}": one for i, one in enumerate(self.levels.means)}
         content = {
@@ -124,6 +160,7 @@ class Ensemble:
             "columns": [one.to_plain() for one in self.specs],
             "calibrations": {name: asdict(one) for name, one in self.calibrations.items()},
             "baseline": dict(curves.baseline),
+            "trees": list(self.trees),
             "predictors": {name: list(own) for name, own in self.predictors.items()},
         }
         return content, tensors
@@ -157,11 +194,13 @@ class Ensemble:
             saved.n_rows,
             [unflatten(one) for one in by_network],
             {name: Calibration.from_plain(one) for name, one in saved.calibrations.items()},
-            _gaussian_of(tensors, modelled),
+            (gaussian := _gaussian_of(tensors, modelled)),
+            trees_from_tensors(saved.trees if gaussian is not None else [], modelled, tensors),
             _index_of(tensors, modelled),
             LearningCurves(
                 tensors["elbo"], dict(zip(names, tensors["log_likelihood"], strict=True)), dict(saved.baseline)
             ),
+            LearnedRows.from_tensors(tensors, model.expected_row_variables, len(by_network)),
             saved.predictors,
             _levels_of(tensors, modelled),
         )
@@ -177,6 +216,7 @@ class SavedEnsemble(Content):
     columns: list[dict[str, Any]]
     calibrations: dict[str, dict[str, Any]]
     baseline: dict[str, float]
+    trees: list[str]
     predictors: dict[str, list[str]]
 
 

@@ -160,5 +160,6 @@ def _fill_column(one: OpenedColumn, values: Floats, source: str, scaler: Lipschi
     # In a loaded imputer, classes that JSON cannot hold (intervals, dates) are texts.
     originals = fitted.originals or tuple(one.cells.categories or ())
     classes = decode(fitted.column, np.arange(float(len(fitted.column.classes or ()))), originals).tolist()
-    new = decode(fitted.column, values[gone], originals)
+    storage = one.cells.storage if one.cells.n_observed else fitted.stored.storage
+    new = decode(fitted.column, values[gone], originals, storage)
     return as_column(one.cells.name, fill_cells(one.cells, gone, new, source, stored, classes or None))

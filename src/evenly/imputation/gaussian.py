@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from evenly.imputation.encoding import EncodedTable
-from evenly.imputation.predictive import Predictive
 from evenly.imputation.predictors import Pass, plan_passes
+from evenly.predictive import Predictive
 from evenly.tables import Floats
 
 Flags = npt.NDArray[np.bool_]
@@ -131,6 +131,54 @@ def _expect(gaussian: Gaussian, table: Floats) -> Iterator[tuple[Any, Any, Any, 
             yield rows, features, gaussian.mean[features] - np.einsum("rkl,rl->rk", left, pull), left
 
 
+def fill_without(
+    gaussian: Gaussian, table: Floats, owners: npt.NDArray[np.intp], columns: Sequence[int], kept: Flags
+) -> npt.NDArray[np.float32]:
+    """Return the features filled by conditional means given the row without a column, for each of some columns.
+
+    One inverse serves all columns: a row's conditional means are linear in what is known of it, so that hiding a column
+    moves them by as much as the column's features are away from their own conditional means, given the others.
+
+    Parameters
+    ----------
+    owners : array
+        The column that each feature belongs to.
+    columns : sequence of int
+        The columns to leave out, each in turn.
+    kept : array
+        Which features to return.
+
+    Returns
+    -------
+    array
+        Columns x rows x kept features, in single precision. Those of the column itself, which are of no use, are as
+        they are in the table.
+    """
+    found = np.repeat(table[None, :, kept].astype(np.float32), len(columns), axis=0)
+    missing, precision = np.isnan(table), gaussian.precision
+    away = np.where(missing, 0.0, table - gaussian.mean)
+    counts, place = missing.sum(1), np.cumsum(kept) - 1
+    features = [np.flatnonzero(owners == j) for j in columns]
+    for k in np.unique(counts[counts > 0]):
+        some = np.flatnonzero(counts == k)
+        size = max(1, BLOCK // int(k * table.shape[1]))
+        for rows in np.split(some, range(size, len(some), size)):
+            gone = np.nonzero(missing[rows])[1].reshape(len(rows), k)
+            lines = np.linalg.solve(precision[gone[:, :, None], gone[:, None, :]], precision[gone])
+            drawn = (lines @ away[rows][:, :, None])[..., 0]
+            pull = away[rows] @ precision - np.einsum("rkf,rk->rf", precision[gone], drawn)
+            wanted = kept[gone]
+            at, into = np.broadcast_to(rows[:, None], gone.shape)[wanted], place[gone][wanted]
+            for filled, own in zip(found, features, strict=True):
+                means, seen = gaussian.mean[gone] - drawn, np.flatnonzero(~missing[rows][:, own].any(1))
+                to_own = lines[seen][:, :, own]
+                left = precision[np.ix_(own, own)] - precision[gone[seen][:, None, :], own[:, None]] @ to_own
+                surprise = np.linalg.solve(left, pull[seen][:, own, None])  # how far from what the others say
+                means[seen] += (to_own @ surprise)[..., 0]
+                filled[at, into] = means[wanted]
+    return found
+
+
 # --- of a table ---------------------------------------------------------------------------------------------------
 
 
@@ -153,7 +201,11 @@ def predict_cells(gaussian: Gaussian, table: EncodedTable, features: Floats | No
     features : array, optional
         Features of the joint normal, if already computed; some may be hidden in them.
     """
-    means, stds = expect(gaussian, gaussian_features(table) if features is None else features)
+    return from_expected(table, *expect(gaussian, gaussian_features(table) if features is None else features))
+
+
+def from_expected(table: EncodedTable, means: Floats, stds: Floats) -> list[Predictive | None]:
+    """Return the distributions of each column's missing cells, given what `expect` returns of their features."""
     found, at = [], 0
     for one in table.columns:
         until = at + one.spec.n_gaussian
@@ -213,18 +265,18 @@ def fit_validated(
 def _choose_prior(
     features: Floats, hidden: Sequence[Flags], some: npt.NDArray[np.intp]
 ) -> tuple[list[Gaussian], float]:
-    """Choose the prior strength by the squared error on hidden cells; return the normals fitted without them, too."""
+    """Choose the prior strength by the squared error on hidden cells; return the normals fitted without them, too.
+
+    The first set of hidden cells decides: it has cells of every column, and more sets hardly change the choice.
+    """
     shown = [np.where(one, np.nan, features) for one in hidden]
     if len(features) >= FEW_ROWS:
         return [fit_gaussian(one[some], PRIOR) for one in shown], PRIOR
-    start: Sequence[Gaussian | None] = [None] * len(hidden)
+    gaussian: Gaussian | None = None
     tried = []
     for prior in PRIORS:
-        fitted = [fit_gaussian(one, prior, before) for one, before in zip(shown, start, strict=True)]
-        lost = [
-            np.minimum((expect(gaussian, one)[0] - features)[own & ~np.isnan(features)] ** 2, FARTHEST_LOSS)
-            for gaussian, one, own in zip(fitted, shown, hidden, strict=True)
-        ]
-        tried.append((float(np.concatenate(lost).mean()), fitted, prior))
-        start = fitted
-    return min(tried, key=lambda one: one[0])[1:]
+        gaussian = fit_gaussian(shown[0], prior, gaussian)
+        away = (expect(gaussian, shown[0])[0] - features)[hidden[0] & ~np.isnan(features)]
+        tried.append((float(np.minimum(away**2, FARTHEST_LOSS).mean()), gaussian, prior))
+    _, first, prior = min(tried, key=lambda one: one[0])
+    return [first, *(fit_gaussian(one, prior) for one in shown[1:])], prior

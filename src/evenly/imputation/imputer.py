@@ -30,7 +30,6 @@ from evenly.imputation.deltas import read_deltas
 from evenly.imputation.ensemble import Ensemble
 from evenly.imputation.filling import OpenedTable, fill, open_for, warn_of_cells
 from evenly.imputation.fitting import fit_ensemble
-from evenly.imputation.predictive import Predictive
 from evenly.imputation.predictor import Predictor
 from evenly.imputation.saving import imputer_from_saved, imputer_to_saved
 from evenly.imputation.settings import check, resolve
@@ -39,6 +38,7 @@ from evenly.imputation.training import MOVED, Training, hide_moved, with_moved
 from evenly.imputation.transforming_files import transform_parts
 from evenly.io import open_parquet, write_parts
 from evenly.likelihoods import Likelihood
+from evenly.predictive import Predictive
 from evenly.scaling import LipschitzScaler
 from evenly.tables import Bounds, Floats, Markers, Schema
 
@@ -51,13 +51,14 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
     model : {"auto", "masked", "vae", "mixture", "factorization", "marginal"}
         The model of the table. `masked` ("auto") is trained to predict cells that are hidden from it; `marginal`, a
         baseline, imputes each column's mean, quantiles or most frequent class and needs neither JAX nor training; the
-        others are the paper's. With `preset="paper"`, "auto" is `vae`.
+        others are the paper's. With a preset, "auto" is `vae`.
     method : str
         How columns are scaled, as in `LipschitzScaler`; "auto" is `lip-gamma` for `vae` and `factorization` and
-        with `preset="paper"`, else `lip-none`.
-    preset : {"paper"}, optional
+        with a preset, else `lip-none`.
+    preset : {"paper", "paper-plus"}, optional
         The paper's settings: its bound, zeros clipped to 1e-30, the mode as estimate, its epochs by the number of rows.
-        Imputed values are then clipped to the support only, not to the observed range.
+        Imputed values are then clipped to the support only, not to the observed range. "paper" has the paper's VAE to
+        the letter, "paper-plus" encodes its inputs as well as without a preset.
     kinds, likelihoods, bounds, schema, missing
         As in `LipschitzScaler`; imputed numbers stay within the bounds. `masked` models numbers by a normal and by
         bins, whatever their kind, unless `likelihoods` has one for them.
@@ -72,6 +73,11 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
         Whether new rows are refused if they have cells that `fit` refuses, as in `LipschitzScaler`.
     training : Training, optional
         How long the model is trained, and its sizes; by default, chosen for the table.
+    effort : {"quick", "default", "best"}
+        How many networks are trained and for how long, and how many trees a forest has.
+    time_limit : float, optional
+        Seconds that `fit` may take, up to a fifth more: training ends early, and columns may get no forest. What a seed
+        gives then depends on the machine.
     callbacks : sequence of Callback, optional
         Called before, during and after training; see `evenly.Callback`.
     random_state : int, RandomState or None
@@ -120,7 +126,7 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
         model: str = "auto",
         method: str = "auto",
         *,
-        preset: Literal["paper"] | None = None,
+        preset: Literal["paper", "paper-plus"] | None = None,
         kinds: Mapping[Any, str] | None = None,
         likelihoods: Mapping[Any, str | Likelihood] | None = None,
         bounds: Mapping[Any, Bounds] | None = None,
@@ -130,6 +136,8 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
         precision: Literal["column", "full"] = "column",
         strict: bool = False,
         training: Training | None = None,
+        effort: Literal["quick", "default", "best"] = "default",
+        time_limit: float | None = None,
         callbacks: Sequence[Callback] | None = None,
         random_state: Any = None,
         predictors: Mapping[Any, Sequence[Any]] | None = None,
@@ -138,22 +146,14 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
     ) -> None:
         if unknown := [name for name in moved if name not in MOVED]:
             raise TypeError(f"Imputer() has no parameter {unknown[0]!r}")
-        self.model = model
-        self.method = method
-        self.preset = preset
-        self.kinds = kinds
-        self.likelihoods = likelihoods
-        self.bounds = bounds
-        self.schema = schema
-        self.missing = missing
-        self.estimate = estimate
-        self.precision = precision
-        self.strict = strict
+        self.model, self.method, self.preset = model, method, preset
+        self.kinds, self.likelihoods, self.bounds = kinds, likelihoods, bounds
+        self.schema, self.missing = schema, missing
+        self.estimate, self.precision, self.strict = estimate, precision, strict
         self.training = with_moved(training, moved) if moved else training
-        self.callbacks = callbacks
-        self.random_state = random_state
-        self.predictors = predictors
-        self.verbose = verbose
+        self.effort, self.time_limit = effort, time_limit
+        self.callbacks, self.random_state = callbacks, random_state
+        self.predictors, self.verbose = predictors, verbose
 
     def set_params(self, **params: Any) -> Imputer:
         """Set parameters as in any scikit-learn estimator; those of the training as `training__epochs`."""
@@ -192,7 +192,7 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
     @property
     def model_name(self) -> str:
         """The name of the model, with "auto" resolved."""
-        return ("vae" if self.preset == "paper" else "masked") if self.model == "auto" else self.model
+        return ("vae" if self.preset else "masked") if self.model == "auto" else self.model
 
     def _become(self, scaler: LipschitzScaler, ensemble: Ensemble) -> Imputer:
         self.__dict__.pop("feature_names_in_", None)  # the new table may have no column names
@@ -211,8 +211,9 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
     def transform(self, X: Any, *, delta: Mapping[Any, Any] | None = None) -> Any:
         """Return the table with its missing cells filled; observed cells, types and ignored columns are untouched.
 
-        New rows are treated like those of fit. Columns are found by name, in any order, and returned in the order of
-        fit; columns that were not in fit are dropped, with a warning.
+        New rows are treated like those of fit; `mixture` and `factorization` infer the variables that they learned of
+        those. Columns are found by name, in any order, and returned in the order of fit; columns that were not in fit
+        are dropped, with a warning.
 
         Any row goes through, with one warning for each column that needs it. Observed cells stay as they are, but the
         model sees numbers outside a likelihood's support as the nearest inside (in a binned count it takes any), and a
@@ -338,14 +339,14 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
 
     def _choose(self, found: Predictive) -> Floats:
         """Return the values to impute."""
-        return found.estimate("mode" if self.preset == "paper" else self.estimate)
+        return found.estimate("mode" if self.preset else self.estimate)
 
     def _predictor(self, delta: Mapping[Any, Any] | None = None) -> Predictor:
         check_is_fitted(self, "scaler_")
         n_draws = int((self.training or Training()).n_draws)
         deltas = read_deltas(delta, {one.fitted.label: one.column for one in self.ensemble_.modelled})
         rounds = self.precision == "column"
-        return Predictor(self.ensemble_, self.seed_, n_draws, self.preset == "paper", rounds, deltas)
+        return Predictor(self.ensemble_, self.seed_, n_draws, self.preset is not None, rounds, deltas)
 
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[Any]:
         """Return the names of the columns, as in fit."""

@@ -19,7 +19,7 @@ from hashlib import blake2b
 import numpy as np
 import numpy.typing as npt
 
-from evenly.imputation.columns import ModelledColumn, encoder_inputs
+from evenly.imputation.columns import ModelledColumn, encoder_inputs, standardize
 from evenly.tables import Column, Floats
 
 MOST_MEANS = 64
@@ -193,7 +193,8 @@ def _averaged(spec: ModelledColumn, values: Floats) -> npt.NDArray[np.float32]:
     """Return numbers for the cells of a column, rows x numbers; NaN where missing."""
     column, missing = spec.column, np.isnan(values)[:, None]
     if column.kind not in ("categorical", "ordinal"):
-        cells = np.clip(spec.inputs(values), -FARTHEST, FARTHEST)
+        standard = standardize(encoder_inputs(column, values), spec.centers[:1], spec.spreads[:1])
+        cells = np.clip(standard, -FARTHEST, FARTHEST)
     elif column.n_outcomes <= FEW_OUTCOMES:
         cells = encoder_inputs(column, values)
     else:

@@ -12,15 +12,14 @@ import numpy as np
 import numpy.typing as npt
 
 from evenly._support import advance, part
-from evenly.imputation import gaussian as gaussian_expert
 from evenly.imputation.calibration_choice import mix_neighbours
 from evenly.imputation.columns import ModelledColumn, UnmodelledColumn
 from evenly.imputation.deltas import NO_DELTA, Delta
 from evenly.imputation.encoding import EncodedTable
 from evenly.imputation.ensemble import Ensemble, chunks
-from evenly.imputation.predictive import Predictive
 from evenly.imputation.predictors import Pass
 from evenly.models import Data
+from evenly.predictive import Predictive
 from evenly.tables import Floats
 
 Flags = npt.NDArray[np.bool_]
@@ -44,7 +43,7 @@ class _Chunk(NamedTuple):
     """Padded to the size of a chunk."""
     n_rows: int
     """How many of its rows are wanted."""
-    cells: list[Any]
+    cells: list[Flags]
     """Which of these rows are wanted in each modelled column."""
     draws: list[tuple[tuple[int, ...] | None, bool]]
     """Seeds of the latent variables, and whether all rows use the same random numbers."""
@@ -103,7 +102,7 @@ class Predictor:
             chunk = _Chunk(
                 table.rows(padded),
                 len(where),
-                [slice(None) if wanted is None else wanted[where, j] for j in range(len(table.columns))],
+                [np.ones(len(where), bool) if wanted is None else wanted[where, j] for j in range(len(table.columns))],
                 self._draws(draw, number),
                 networks or self.ensemble.networks,
             )
@@ -131,14 +130,11 @@ class Predictor:
         ensemble, model = self.ensemble, self.ensemble.model
         table = chunk.table.showing(one.shown)
         some = table.rows(slice(chunk.n_rows))
-        experts: list[Predictive | None] = [None] * len(table.columns)
-        if ensemble.gaussian is not None:
-            predicted = gaussian_expert.predict_cells(ensemble.gaussian, some)
-            pairs = zip(predicted, chunk.cells, strict=True)
-            experts = [None if expert is None else expert.take(own) for expert, own in pairs]
+        experts = ensemble.ask_experts(some, {j: chunk.cells[j] for j in one.targets})
         found: list[list[Predictive]] = [[] for _ in one.targets]
-        for shared, (seed, alike) in product(chunk.networks, chunk.draws):
-            naturals = model.predict_natural(table.layout, shared, data, seed, alike=alike)
+        for (i, shared), (seed, alike) in product(enumerate(chunk.networks), chunk.draws):
+            known = {} if ensemble.learned is None else {"rows": ensemble.learned.find(table.values, i)}
+            naturals = model.predict_natural(table.layout, shared, data, seed, alike=alike, **known)
             for j, own in zip(one.targets, found, strict=True):
                 spec, _, calibration = table.columns[j]
                 cells = [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,18 +10,21 @@ from typing import Any
 
 from sklearn.utils import check_random_state
 
-from evenly._support import EvenlyWarning, ScaleWarning, TableError
+from evenly._support import NEVER, Deadline, EvenlyWarning, ScaleWarning, TableError
 from evenly.imputation.callbacks import Callback, TrainingNotes, trace_points
+from evenly.imputation.effort import EFFORTS, USUAL, Effort
 from evenly.imputation.encoding import EncodedTable
 from evenly.imputation.predictors import read_predictors
 from evenly.imputation.streaming import Source
 from evenly.imputation.training import Training
 from evenly.models import PAPERS_METHOD, SPECS, ModelSpec, Plan
 from evenly.scaling import FittedColumn, LipschitzScaler, check_strict, get_method
-from evenly.tables import DECLARED, pick
+from evenly.tables import DECLARED, Schema, pick
 
 ESTIMATES = ("mean", "median", "mode")
 PRECISIONS = ("column", "full")
+PRESETS = (None, "paper", "paper-plus")
+"""The paper's model to the letter; its settings, with what is done better now."""
 
 
 @dataclass(frozen=True)
@@ -32,10 +36,32 @@ class FitSettings:
     method: str
     declared: Mapping[str, Any]
     """The user's declarations of columns: kinds, likelihoods, bounds, schema, missing."""
-    paper: bool
+    preset: str | None
     seed: int
     callbacks: Sequence[Callback] = ()
     predictors: Any = None
+    effort: Effort = USUAL
+    deadline: Deadline = NEVER
+    """When the fit has to be done."""
+
+    def n_networks(self, n_rows: int) -> int:
+        """Return the number of networks."""
+        return self.training.networks_of(self.spec, n_rows, self.effort)
+
+    @property
+    def paper(self) -> bool:
+        """Whether the paper's settings are used."""
+        return self.preset is not None
+
+    @property
+    def as_published(self) -> bool:
+        """Whether the model is the paper's to the letter."""
+        return self.preset == "paper" and self.spec.from_paper
+
+    @property
+    def model_sizes(self) -> dict[str, int]:
+        """What `Model.of_size` gets: the sizes that are given, and flags."""
+        return self.training.model_sizes | {"published": int(self.as_published)}
 
     def read_predictors(self, columns: Sequence[FittedColumn]) -> dict[str, tuple[str, ...]]:
         """Return the predictors of the columns that have some of their own; refuse them for latent-variable models."""
@@ -54,10 +80,11 @@ class FitSettings:
         size = self.training.batch_size_of(self.spec, n_rows)
         return Plan(
             self.training.rate_of(self.spec),
-            self.training.epochs_of(self.spec, n_rows, paper=self.paper, streamed=streamed),
+            self.training.epochs_of(self.spec, n_rows, paper=self.paper, streamed=streamed, effort=self.effort),
             min(size, n_rows) if streamed else size,
             table.balancing_weights() if balanced else 1.0,
             trace_points(self.callbacks),
+            self.training.optimizer,
         )
 
     def is_binned(self, label: Any, name: str) -> bool:
@@ -83,6 +110,7 @@ class FitSettings:
             bound="paper" if self.paper else self.training.bound,
             zeros="clip" if self.paper else "shift",
             passthrough="keep",
+            dates="model",
             noise="drawn",
             random_state=self.seed,
             **self.declared,
@@ -91,6 +119,9 @@ class FitSettings:
             if self.spec.bins_numbers and not self.declared["likelihoods"]:
                 warnings.simplefilter("ignore", ScaleWarning)  # binned numbers do not use these scales
             scaler.fit(table)
+            if self.spec.bins_numbers and (levels := levels_as_numbers(scaler.columns_, self.declared)):
+                warnings.simplefilter("ignore", EvenlyWarning)  # given by the first fit
+                scaler.set_params(kinds={**(self.declared["kinds"] or {}), **levels}).fit(table)
         self._warn_of_gammas(scaler)
         return scaler
 
@@ -111,13 +142,34 @@ class FitSettings:
             )
 
 
+def levels_as_numbers(columns: Sequence[FittedColumn], declared: Mapping[str, Any]) -> dict[Any, str]:
+    """Return kinds for columns of numbers that were taken for ordered classes, unless somebody declared them.
+
+    A rating from 1 to 5 is imputed as a number: bins give every level its probability, and the mean has the least
+    squared error, which the most probable level has not. The order is all that the classes had.
+    """
+    by_schema = {one.name for one in declared["schema"].columns} if isinstance(declared["schema"], Schema) else set()
+    found = {}
+    for one in columns:
+        given = pick(declared["kinds"], one.label, one.column.name) is not None or one.column.name in by_schema
+        levels = [level for level in one.column.classes or () if isinstance(level, (int, float))]
+        if one.column.kind == "ordinal" and one.stored.storage in ("integer", "float") and levels and not given:
+            counts = min(levels) >= 0 and all(float(level).is_integer() for level in levels)
+            found[one.label] = "count" if counts else "real"
+    return found
+
+
 def check(imputer: Any) -> None:
     """Raise an error for invalid settings of an imputer."""
-    choices = {"model": ("auto", *SPECS), "estimate": ESTIMATES, "precision": PRECISIONS, "preset": (None, "paper")}
+    choices = {"model": ("auto", *SPECS), "estimate": ESTIMATES, "precision": PRECISIONS, "preset": PRESETS}
+    choices["effort"] = tuple(EFFORTS)
     for name, known in choices.items():
         given = getattr(imputer, name)
         if given not in known:
             raise TableError(f"{name} = {given!r}", f"expected one of {', '.join(map(str, known))}")
+    limit = imputer.time_limit
+    if limit is not None and not (isinstance(limit, numbers.Real) and 0.0 < float(limit) < float("inf")):
+        raise TableError(f"time_limit = {limit!r}", "expected a number of seconds above 0, or None")
     check_strict(imputer)
     (imputer.training or Training()).check()
 
@@ -125,15 +177,17 @@ def check(imputer: Any) -> None:
 def resolve(imputer: Any) -> FitSettings:
     """Check an imputer's settings and resolve "auto" as far as possible without a table."""
     check(imputer)
-    spec, paper = SPECS[imputer.model_name], imputer.preset == "paper"
-    usual = PAPERS_METHOD if paper and spec.from_paper else spec.method
+    spec = SPECS[imputer.model_name]
+    usual = PAPERS_METHOD if imputer.preset and spec.from_paper else spec.method
     return FitSettings(
         spec,
         imputer.training or Training(),
         usual if imputer.method == "auto" else imputer.method,
         {name: getattr(imputer, name) for name in DECLARED},
-        paper,
+        imputer.preset,
         int(check_random_state(imputer.random_state).randint(2**31 - 1)),
         [*(imputer.callbacks or ()), *([TrainingNotes()] if imputer.verbose > 1 else [])],
         imputer.predictors,
+        EFFORTS[imputer.effort],
+        Deadline.after(imputer.time_limit),
     )

@@ -12,6 +12,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 
 from evenly._support import TableError
+from evenly.imputation.effort import USUAL, Effort
 from evenly.models import SPECS, ModelSpec, published_epochs
 
 Auto = Literal["auto"]
@@ -47,6 +48,8 @@ class Training(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no type
         at their mean.
     target, bound
         As in `LipschitzScaler`.
+    optimizer : {"adam", "sgd"}
+        Adam, or gradient descent with a momentum of 0.9, which needs a learning rate of its own.
 
     Examples
     --------
@@ -69,6 +72,7 @@ class Training(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no type
         n_draws: int = 0,
         target: float | None = None,
         bound: Literal["exact", "paper"] = "exact",
+        optimizer: Literal["adam", "sgd"] = "adam",
     ) -> None:
         self.epochs = epochs
         self.batch_size = batch_size
@@ -79,6 +83,7 @@ class Training(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no type
         self.n_draws = n_draws
         self.target = target
         self.bound = bound
+        self.optimizer = optimizer
 
     def check(self) -> None:
         """Raise an error for invalid settings."""
@@ -92,6 +97,8 @@ class Training(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no type
         known = sorted({name for spec in SPECS.values() for name in spec.sizes})
         if unknown := [name for name in self.sizes or {} if name not in known]:
             raise TableError(f"the size {unknown[0]!r}", f"expected one of {', '.join(known)}")
+        if self.optimizer not in ("adam", "sgd"):
+            raise TableError(f"optimizer = {self.optimizer!r}", "expected 'adam' or 'sgd'")
         rate = self.learning_rate
         if rate != "auto" and not (isinstance(rate, numbers.Real) and np.isfinite(rate) and rate > 0):
             raise TableError(f"learning_rate = {rate!r}", "expected a positive number or 'auto'")
@@ -106,17 +113,20 @@ class Training(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no type
         """Return the number of rows per step."""
         return spec.budget.batch_size(n_rows) if self.batch_size == "auto" else int(self.batch_size)
 
-    def epochs_of(self, spec: ModelSpec, n_rows: int, *, paper: bool, streamed: bool) -> int:
+    def epochs_of(self, spec: ModelSpec, n_rows: int, *, paper: bool, streamed: bool, effort: Effort = USUAL) -> int:
         """Return the number of epochs."""
         if self.epochs != "auto":
             return int(self.epochs)
         if paper:
             return published_epochs(n_rows)
-        return spec.budget.epochs(n_rows, self.batch_size_of(spec, n_rows), streamed=streamed)
+        return effort.epochs(spec.budget.epochs(n_rows, self.batch_size_of(spec, n_rows), streamed=streamed))
 
-    def networks_of(self, spec: ModelSpec, n_rows: int) -> int:
+    def networks_of(self, spec: ModelSpec, n_rows: int, effort: Effort = USUAL) -> int:
         """Return the number of networks."""
-        return spec.budget.networks(n_rows) if self.n_networks == "auto" else int(self.n_networks)
+        if self.n_networks != "auto":
+            return int(self.n_networks)
+        usual = spec.budget.networks(n_rows)
+        return effort.networks(usual) if spec.calibrated else usual
 
     @property
     def model_sizes(self) -> dict[str, int]:

@@ -9,6 +9,7 @@ from typing import IO, Any
 
 from evenly._support import require
 from evenly.io.arrow_checks import check_arrow_file, check_arrow_stream
+from evenly.io.dates import refuse_strange_dates
 from evenly.io.errors import without_panics
 from evenly.io.formats import Format, Reading
 from evenly.io.parquet_checks import check_parquet
@@ -16,6 +17,8 @@ from evenly.io.parquet_checks import check_parquet
 
 class _Columnar(Format):
     """A format of columns with types."""
+
+    binary_dates = True
 
     def write_parts(self, frames: Iterator[Any], file: IO[bytes]) -> None:
         """Write frames as row groups or batches, by pyarrow."""
@@ -38,7 +41,7 @@ class Parquet(_Columnar):
         """Return the table as a Polars frame."""
         check_parquet(data, how)
         with without_panics():
-            return require("polars", "tool").read_parquet(data)
+            return refuse_strange_dates(require("polars", "tool").read_parquet(data))
 
     def write(self, frame: Any, file: IO[bytes]) -> None:
         """Write a file."""
@@ -58,7 +61,7 @@ class Arrow(_Columnar):
         """Return the table as a Polars frame."""
         check_arrow_file(data, how)
         with without_panics():
-            return require("polars", "tool").read_ipc(data)
+            return refuse_strange_dates(require("polars", "tool").read_ipc(data))
 
     def write(self, frame: Any, file: IO[bytes]) -> None:
         """Write a file."""
@@ -78,7 +81,7 @@ class ArrowStream(_Columnar):
         """Return the table as a Polars frame."""
         check_arrow_stream(data, how)
         with without_panics():
-            return require("polars", "tool").read_ipc_stream(data)
+            return refuse_strange_dates(require("polars", "tool").read_ipc_stream(data))
 
     def write(self, frame: Any, file: IO[bytes]) -> None:
         """Write a stream."""

@@ -56,6 +56,8 @@ class Format(ABC):
     text: ClassVar[bool] = False
     """Whether it is text, which may be compressed, and in which NaN is a missing cell."""
 
+    binary_dates: ClassVar[bool] = False
+    """Whether dates are kept as the numbers that they are, so that any of them can be written."""
     in_parts: ClassVar[bool] = True
     """Whether a table can be written part by part."""
     sheets: ClassVar[bool] = False

@@ -79,8 +79,6 @@ class _Thrift:
 
     def struct(self, depth: int = 0) -> dict[int, Any]:
         """Read a structure."""
-        if depth > _MOST_DEPTH:
-            raise ValueError
         fields: dict[int, Any] = {}
         number = 0
         while (head := self.byte()) != 0:
@@ -90,6 +88,8 @@ class _Thrift:
 
     def value(self, kind: int, depth: int) -> Any:
         """Read a field of a type."""
+        if depth > _MOST_DEPTH:
+            raise ValueError
         if kind in (1, 2):  # truth and falsehood, which the type says
             return kind == 1
         if kind == 3:

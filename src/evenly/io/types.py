@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from evenly._support import NUMBER, EvenlyWarning, require
+from evenly._support import NUMBER, TELEPHONE, EvenlyWarning, require
 from evenly.io.errors import shortened
 
 _INTEGER = r"^[+-]?(?:0|[1-9][0-9]*)$"
@@ -33,7 +33,8 @@ def some_names(names: Iterable[str]) -> str:
 def infer_types(frame: Any, *, decimal_comma: bool = False, name: str = "the table") -> Any:
     """Turn text columns whose every cell is a number into numbers; other columns stay as they are.
 
-    A column with a leading zero, or with whole numbers beyond 64 bits, stays text. Empty texts are missing cells.
+    A column with a leading zero, of telephone numbers such as +4917012345, or with whole numbers beyond 64 bits, stays
+    text. Empty texts are missing cells.
 
     Parameters
     ----------
@@ -86,7 +87,7 @@ def _as_numbers(column: Any) -> Any:
     pl = require("polars", "tool")
     words = f"{NUMBER}|{_INFINITE}|{_NAN}"
     first = column.drop_nulls().head(100).str.strip_chars()
-    if not len(first) or not first.str.contains(words).all():
+    if not len(first) or not first.str.contains(words).all() or _are_telephones(column):
         return column
     maybe_whole = first.str.contains(f"{_INTEGER}|{_NAN}").all()
     if maybe_whole:
@@ -109,6 +110,12 @@ def _as_numbers(column: Any) -> Any:
     large = cells.filter(numbers.abs() >= LARGEST)
     made_infinite = numbers.is_infinite().sum() > large.str.contains(_INFINITE).sum()
     return column if made_infinite or large.str.contains(_INTEGER).any() else numbers
+
+
+def _are_telephones(column: Any) -> bool:
+    """Whether all cells are telephone numbers with the code of a country, which would lose their plus."""
+    cells = column.drop_nulls()
+    return all(bool(some.str.contains(TELEPHONE).all()) for some in (cells.head(100), cells)) and len(cells) > 0
 
 
 def _with_points(column: Any) -> Any:
@@ -181,7 +188,7 @@ def weigh(column: Any) -> Evidence:
     if not whole.null_count() and (whole.cast(pl.String) == cells).all():  # the usual case
         return Evidence(finite=len(cells) > 0, beyond=bool((whole.cast(pl.Float64).abs() >= LARGEST).any()))
     cells = cells.str.strip_chars()
-    if not cells.str.contains(f"{NUMBER}|{_INFINITE}|{_NAN}").all():
+    if _are_telephones(cells) or not cells.str.contains(f"{NUMBER}|{_INFINITE}|{_NAN}").all():
         return Evidence(numbers=False, whole=False)
     cells = cells.filter(~cells.str.contains(_NAN))
     numbers = cells.cast(pl.Float64, strict=False)

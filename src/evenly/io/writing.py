@@ -12,6 +12,7 @@ from typing import IO, Any
 
 from evenly._support import TableError, replacing, require
 from evenly.io.compression import compressing
+from evenly.io.dates import refuse_strange_dates
 from evenly.io.errors import as_file_error
 from evenly.io.formats import Form, form_of, is_special, is_standard, parse_form
 
@@ -139,7 +140,7 @@ def _as_polars(table: Any) -> Any:
 
 def _writable(frame: Any, form: Form) -> Any:
     """Refuse columns that the format cannot hold, and make NaN a missing cell in text."""
-    frame = form.format.check(frame)
+    frame = form.format.check(frame if form.format.binary_dates else refuse_strange_dates(frame))
     return frame.with_columns(require("polars", "tool").selectors.float().fill_nan(None)) if form.format.text else frame
 
 

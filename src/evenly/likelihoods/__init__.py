@@ -6,6 +6,7 @@ belong to other folders.
 
 from evenly.likelihoods.arrays import Array, namespace, to_numpy
 from evenly.likelihoods.base import ExponentialFamily, Likelihood, Pivot, Support
+from evenly.likelihoods.bounds import constrain, unconstrain
 from evenly.likelihoods.continuous import GAMMA, LOG_NORMAL, NORMAL, STANDARD, UNIT_NORMAL
 from evenly.likelihoods.custom import define_likelihood
 from evenly.likelihoods.discrete import BERNOULLI
@@ -24,10 +25,12 @@ __all__ = [
     "Likelihood",
     "Pivot",
     "Support",
+    "constrain",
     "define_likelihood",
     "get_likelihood",
     "is_registered",
     "likelihood_name",
     "namespace",
     "to_numpy",
+    "unconstrain",
 ]

@@ -33,6 +33,7 @@ class Namespace(Protocol):
     def floor(self, x: Array) -> Array: ...
     def where(self, condition: Array, x: Any, y: Any) -> Array: ...
     def stack(self, parts: list[Array]) -> Array: ...
+    def concatenate(self, parts: list[Array]) -> Array: ...
     def broadcast_to(self, x: Array, shape: tuple[int, ...]) -> Array: ...
     def zeros_like(self, x: Array) -> Array: ...
     def eye_like(self, size: int, x: Array) -> Array: ...
@@ -83,6 +84,7 @@ class _NumPy:
         self.abs, self.floor, self.where = np.abs, np.floor, np.where
         self.zeros_like = np.zeros_like
         self.stack = lambda parts: np.stack(np.broadcast_arrays(*parts), axis=-1)
+        self.concatenate = lambda parts: np.concatenate(parts, axis=-1)
         self.broadcast_to = np.broadcast_to
         self.eye_like = lambda size, x: np.eye(size, dtype=np.result_type(x, np.float32))
         self.argmax = lambda x: np.argmax(x, axis=-1)
@@ -121,6 +123,7 @@ class _Jax:
         self.abs, self.floor, self.where = jnp.abs, jnp.floor, jnp.where
         self.zeros_like = jnp.zeros_like
         self.stack = lambda parts: jnp.stack(jnp.broadcast_arrays(*parts), axis=-1)
+        self.concatenate = lambda parts: jnp.concatenate(parts, axis=-1)
         self.broadcast_to = jnp.broadcast_to
         self.eye_like = lambda size, x: jnp.eye(size, dtype=x.dtype)
         self.argmax = lambda x: jnp.argmax(x, axis=-1)
@@ -157,6 +160,7 @@ class _Torch:
         self.abs, self.floor, self.where = torch.abs, torch.floor, torch.where
         self.zeros_like = torch.zeros_like
         self.stack = lambda parts: torch.stack(torch.broadcast_tensors(*parts), dim=-1)
+        self.concatenate = lambda parts: torch.cat(parts, dim=-1)
         self.broadcast_to = torch.broadcast_to
         self.eye_like = lambda size, x: torch.eye(size, dtype=x.dtype, device=x.device)
         self.argmax = lambda x: torch.argmax(x, dim=-1)

@@ -40,8 +40,8 @@ class Normal(Multiplied):
     usual_names = ("mean", "std")
     support = Support()
     natural_bounds = ((-INF, INF), (-INF, 0.0))
-    kinds = ("real", "positive")
-    default_for = ("real",)
+    kinds = ("real", "positive", "date")
+    default_for = ("real", "date")
     location_scale = True
     powers = (1, 2)
     usual_powers = (1, 1)

@@ -9,6 +9,7 @@ from evenly.metrics.errors import (
     baseline_errors,
     clearly_better,
     column_errors,
+    count_far_off,
     mean_errors,
     mean_or_mode,
     ratio_to_baseline,
@@ -20,8 +21,8 @@ from evenly.metrics.held_out_cells import (
     hide_share,
     hold_out,
 )
-from evenly.metrics.likelihood import log_likelihood
 from evenly.metrics.table_errors import imputation_error
+from evenly.predictive import log_likelihood
 
 __all__ = [
     "GROUPS",
@@ -29,6 +30,7 @@ __all__ = [
     "baseline_errors",
     "clearly_better",
     "column_errors",
+    "count_far_off",
     "count_held",
     "hide_by_rank",
     "hide_keeping_two",

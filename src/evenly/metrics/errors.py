@@ -19,7 +19,7 @@ Bools = npt.NDArray[np.bool_]
 PROTOCOLS = ("honest", "as-published")
 """How errors are taken; `as-published` is for comparing with the paper's tables only, flaws and all."""
 
-GROUPS = {"discrete": ("count", "binary", "categorical", "ordinal"), "continuous": ("real", "positive")}
+GROUPS = {"discrete": ("count", "binary", "categorical", "ordinal"), "continuous": ("real", "positive", "date")}
 """The kinds that the paper's tables average over; `all` is both."""
 
 CLEARLY = 1.0
@@ -86,6 +86,28 @@ def column_errors(
             else:
                 errors[j] = np.mean(own != others)
     return errors
+
+
+def count_far_off(columns: Sequence[Column], truth: Floats, predicted: Floats, hidden: Bools) -> npt.NDArray[np.intp]:
+    """Return how many hidden cells of each number are predicted farther off than the range of its known cells.
+
+    No cell of a class is. A mean error tells nothing about such a column: a handful of cells make it what it is.
+
+    Examples
+    --------
+    >>> truth = np.array([[0.0], [2.0], [1.0]])
+    >>> count_far_off([Column(name="a", kind="real")], truth, truth + [[3.0], [-1.0], [9.0]], np.ones((3, 1), bool))
+    array([2])
+    """
+    truth, predicted, hidden = _check_arrays(columns, truth, predicted, hidden)
+    counts = np.zeros(len(columns), np.intp)
+    for j, column in enumerate(columns):
+        known = ~np.isnan(truth[:, j])
+        scored = known & hidden[:, j]
+        if column.kind != "ignore" and not column.has_classes and scored.any():
+            away = np.abs(predicted[scored, j] - truth[scored, j])
+            counts[j] = (~(away <= _unit(truth[known, j], None))).sum()
+    return counts
 
 
 def _unit(known: Floats, given: tuple[float, float] | None) -> float:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from evenly._support import NEVER, Deadline
 from evenly.models.layout import Data, Layout
 from evenly.models.spec import ModelSpec, register
 
@@ -29,6 +30,8 @@ class History(NamedTuple):
     elbo: npt.NDArray[Any]
     log_likelihood: npt.NDArray[Any]
     interrupted: bool = False
+    not_finite: int = 0
+    """How often the loss or a parameter was not finite, so that training went back and halved its learning rate."""
 
 
 class Trace(NamedTuple):
@@ -37,6 +40,10 @@ class Trace(NamedTuple):
     epochs: npt.NDArray[Any]
     gradients: npt.NDArray[Any]
     changes: npt.NDArray[Any]
+    log_likelihood: npt.NDArray[Any] = np.zeros((0, 0))
+    """What `Watchers.score_columns` returned at these epochs."""
+    not_finite: int = 0
+    """That of the history."""
 
 
 class Stream(NamedTuple):
@@ -48,11 +55,21 @@ class Stream(NamedTuple):
 
 
 class Fitted(NamedTuple):
-    """A fitted model: its shared parameters, training history and gradient trace."""
+    """A fitted model: its shared parameters, training history, gradient trace, and the variables of its rows."""
 
     shared: dict[str, Any]
     history: History
     trace: Trace
+    rows: Mapping[str, npt.NDArray[Any]] = {}
+    """The learned variables of each row of fit, by name, along the first axis; none without `row_variables`."""
+
+
+class RowVariables(NamedTuple):
+    """Learned variables of rows to predict, and which rows have them: those that fit has seen."""
+
+    variables: Mapping[str, npt.NDArray[Any]]
+    """By name, along the first axis; anything for rows that are not known."""
+    known: npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -64,8 +81,11 @@ class Plan:
     batch_size: int = 1024
     weights: Any = 1.0
     """The weight of each column's log-likelihood in the objective."""
-    trace_points: int | None = None
-    """Trace gradients before the first epoch and at this many evenly spaced points after it; None: never."""
+    trace_points: int | Literal["log"] | None = None
+    """Trace gradients before the first epoch and at this many evenly spaced points after it; "log": after 1, 2, 4, 8
+    and so on epochs and after the last; None: never."""
+    optimizer: Literal["adam", "sgd"] = "adam"
+    """Adam, or gradient descent with momentum."""
 
 
 class Watchers(NamedTuple):
@@ -75,6 +95,12 @@ class Watchers(NamedTuple):
     """Scores shared parameters, higher is better; training stops early when the score no longer improves."""
     on_epoch: Callable[[float, Info], bool | None] | None = None
     """Called with the epoch and its info; training stops if it returns True."""
+    score_columns: Callable[[Any, Mapping[str, npt.NDArray[Any]]], npt.NDArray[Any]] | None = None
+    """Given the shared parameters and the rows' variables, returns a number for each column: for the trace."""
+    deadline: Deadline = NEVER
+    """When training has to be done."""
+    share: float = 1.0
+    """The share of the time to the deadline that this training may take, from when its programs are compiled."""
 
 
 NOBODY = Watchers()
@@ -120,6 +146,11 @@ class Model(ABC):
         """Return the arrays of the shared parameters by their names in `flatten`; by default, None: any arrays."""
         return None
 
+    @property
+    def expected_row_variables(self) -> Mapping[str, Expected]:
+        """The learned variables of each row, as a saved file must have them; none by default."""
+        return {}
+
     @abstractmethod
     def fit(
         self,
@@ -147,6 +178,7 @@ class Model(ABC):
         draw: Sequence[int] | None = None,
         *,
         alike: bool = False,
+        rows: RowVariables | None = None,
     ) -> list[npt.NDArray[Any]]:
         """Return the natural parameters of every feature, for rows of fit or new ones.
 
@@ -156,6 +188,9 @@ class Model(ABC):
             Seeds of a draw from the posterior; by default, its mean is used.
         alike : bool
             Whether every row uses the same random numbers, so that its result does not depend on other rows.
+        rows : RowVariables, optional
+            The learned variables of rows of fit; those of other rows are inferred. Given to models with
+            `row_variables` only.
         """
 
 

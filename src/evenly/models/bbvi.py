@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 import optax
 
-from evenly.models.base import NOBODY, Fitted, Info, Model, Plan, Stream, Watchers
+from evenly.models.base import NOBODY, Fitted, Info, Model, Plan, RowVariables, Stream, Watchers
 from evenly.models.cache import keep_compiled
 from evenly.models.layout import Data, Layout
 from evenly.models.wiring import Wiring, wire
@@ -102,12 +102,25 @@ class Trained(Model):
         draw: Sequence[int] | None = None,
         *,
         alike: bool = False,
+        rows: RowVariables | None = None,
     ) -> list[npt.NDArray[Any]]:
         """Return the natural parameters of every feature, for rows of fit or new ones."""
         key, wiring = np.random.SeedSequence(draw or 0).generate_state(2), wire(layout)
-        local = _infer_once(self, wiring, shared, data)
+        if rows is not None and rows.known.all():
+            local: Any = dict(rows.variables)
+        else:
+            local = _infer_once(self, wiring, shared, data)
+        if rows is not None and rows.known.any() and not rows.known.all():
+            local = {name: np.where(rows.known[:, None], rows.variables[name], one) for name, one in local.items()}
         found = _predict(self, wiring, shared, (local, data), key, draw is not None, alike)
         return layout.by_feature(np.asarray(found))
+
+
+class Momentum(NamedTuple):
+    """The state of gradient descent with momentum."""
+
+    count: Any
+    velocity: Any
 
 
 class State(NamedTuple):
@@ -116,7 +129,8 @@ class State(NamedTuple):
     shared: Any
     fixed: Any
     local: Any
-    shared_moments: optax.OptState
+    shared_moments: optax.OptState | Momentum
+    """Adam's, or the velocity of gradient descent; then only the first of the local ones are used."""
     local_moments: tuple[Any, Any]
     seed: Any
     """The initial key. The order of rows depends on it and the epoch only, wherever training pauses."""
@@ -130,6 +144,11 @@ class State(NamedTuple):
     """The number of rows of the table; its arrays may be padded."""
     weights: Any
     """The weight of each column's log-likelihood in the objective."""
+
+    def by_momentum(self) -> State:
+        """Return the state of a training by gradient descent with momentum, not yet begun."""
+        velocity = jax.tree.map(np.zeros_like, self.shared)
+        return self._replace(shared_moments=Momentum(np.zeros((), np.int32), velocity))
 
     def of_steps(self, n_steps: float) -> State:
         """Return the state of a training that is planned to take `n_steps` steps."""
@@ -275,8 +294,13 @@ def step(model: Trained, wiring: Wiring, data: Data, state: State, rows: jax.Arr
         model, wiring, (state.shared, local), draw, batch, state, valid
     )
     adam = optax.scale_by_adam(b2=model.second_decay)
-    rate = state.learning_rate * model.schedule(state.shared_moments.count / state.n_steps)
-    updates, shared_moments = adam.update(to_shared, state.shared_moments)
+    moments = state.shared_moments
+    rate = state.learning_rate * model.schedule(moments.count / state.n_steps)
+    if isinstance(moments, Momentum):
+        updates = _roll(moments.velocity, to_shared)
+        shared_moments: Any = Momentum(moments.count + 1, updates)
+    else:
+        updates, shared_moments = adam.update(to_shared, moments)
     if model.weight_decay:
         updates = jax.tree_util.tree_map_with_path(
             lambda path, u, p: u + model.weight_decay * p if path[-1].key == "weight" else u, updates, state.shared
@@ -286,10 +310,30 @@ def step(model: Trained, wiring: Wiring, data: Data, state: State, rows: jax.Arr
         shared_moments=shared_moments,
         key=state.key + np.array([0, 1], np.uint32),  # a counter is enough: every key has its own draws
     )
-    if jax.tree.leaves(local):
+    if jax.tree.leaves(local) and isinstance(moments, Momentum):
+        velocity = _roll(take(state.local_moments[0], rows), to_local)
+        state = _put_rows(state, rows, jax.tree.map(lambda p, u: p - rate * u, local, velocity), velocity)
+    elif jax.tree.leaves(local):
         state = _move_rows(adam, state, local, to_local, rows, rate * jnp.sqrt(state.n_rows / valid.sum()))
     seen = jnp.where(valid[:, None], terms.log_likelihood, 0.0).sum(0) / valid.sum()
     return state, Info(-value, seen)
+
+
+MOMENTUM = 0.9
+"""The usual share of its velocity that gradient descent keeps."""
+
+
+def _roll(velocity: Any, gradient: Any) -> Any:
+    """Return the velocity after a step of gradient descent with momentum."""
+    return jax.tree.map(lambda v, g: MOMENTUM * v + g, velocity, gradient)
+
+
+def _put_rows(state: State, rows: jax.Array, local: Any, *moments: Any) -> State:
+    """Return the state with new variables and moments of some rows; padding is left out."""
+    put = partial(jax.tree.map, lambda whole, part: whole.at[rows].set(part, mode="drop"))
+    kept = state.local_moments[len(moments) :]
+    moved = tuple(put(whole, part) for whole, part in zip(state.local_moments, moments, strict=False))
+    return state._replace(local=put(state.local, local), local_moments=(*moved, *kept))
 
 
 def _move_rows(adam: Any, state: State, local: Any, gradient: Any, rows: jax.Array, rate: jax.Array) -> State:
@@ -302,11 +346,7 @@ def _move_rows(adam: Any, state: State, local: Any, gradient: Any, rows: jax.Arr
     mu, nu = take(state.local_moments, rows)
     updates, moments = adam.update(gradient, optax.ScaleByAdamState(state.epoch, mu, nu))
     local = jax.tree.map(lambda p, u: p - rate * u, local, updates)
-    put = partial(jax.tree.map, lambda whole, part: whole.at[rows].set(part, mode="drop"))
-    return state._replace(
-        local=put(state.local, local),
-        local_moments=(put(state.local_moments[0], moments.mu), put(state.local_moments[1], moments.nu)),
-    )
+    return _put_rows(state, rows, local, moments.mu, moments.nu)
 
 
 def run_epoch(
@@ -340,40 +380,3 @@ def compiled_epochs(
 ) -> tuple[State, Info]:
     """Run an epoch, or steps of it, of several trainings in parallel, along a leading axis."""
     return jax.vmap(partial(run_epoch, model, wiring, n_steps=n_steps, n_epochs=n_epochs))(data, state, order=order)
-
-
-# --- gradients by column ----------------------------------------------------------------------------------------------
-
-
-@partial(jit_once, static_argnums=0)
-def column_gradients(model: Trained, wiring: Wiring, data: Data, state: State, rows: jax.Array) -> jax.Array:
-    """Return the norm of each column's gradient with respect to the shared parameters, on a batch of rows."""
-    return _norms(_jacobian(model, wiring, data, state, rows, jax.random.wrap_key_data(state.key)))
-
-
-@partial(jax.jit, static_argnums=0)
-def gradient_changes(
-    model: Trained, wiring: Wiring, data: Data, state: State, rows: jax.Array
-) -> tuple[jax.Array, jax.Array]:
-    """Return each column's gradient norm, and the norm of its change by one step, on the same rows and draws."""
-    key = jax.random.wrap_key_data(state.key)
-    before = _jacobian(model, wiring, data, state, rows, key)
-    after = _jacobian(model, wiring, data, step(model, wiring, data, state, rows)[0], rows, key)
-    return _norms(before), _norms(jax.tree.map(jnp.subtract, after, before))
-
-
-def _jacobian(model: Trained, wiring: Wiring, data: Data, state: State, rows: jax.Array, key: jax.Array) -> Any:
-    """Return the Jacobian of the columns' log-likelihoods with respect to the shared parameters, by column."""
-    local, batch = take((state.local, data), rows)
-    valid = (rows < data.mask.shape[0])[:, None]
-
-    def by_column(shared: Any) -> jax.Array:
-        terms = model.terms({**shared, **state.fixed}, local, key, wiring, batch, state.epoch)
-        return jnp.asarray(jnp.where(valid, terms.log_likelihood, 0.0).sum(0) / valid.sum())
-
-    return jax.jacrev(by_column)(state.shared)
-
-
-def _norms(jacobian: Any) -> jax.Array:
-    squares = [(leaf.reshape(leaf.shape[0], -1) ** 2).sum(-1) for leaf in jax.tree.leaves(jacobian)]
-    return jnp.sqrt(sum(squares[1:], squares[0]))

@@ -17,11 +17,11 @@ import numpy as np
 import numpy.typing as npt
 import optax
 
-from evenly.likelihoods import ExponentialFamily, Likelihood
+from evenly.likelihoods import ExponentialFamily, Likelihood, constrain
 from evenly.models.base import Expected
 from evenly.models.bbvi import Start, Terms, Trained
-from evenly.models.layers import draw_parameters, normal_kl, padded
-from evenly.models.layout import Data, Layout, constrain
+from evenly.models.layers import draw_parameters, normal_kl, padded, share_of
+from evenly.models.layout import Data, Layout
 from evenly.models.spec import SPECS
 from evenly.models.wiring import Wiring, wire
 
@@ -36,8 +36,8 @@ class Factorization(Trained):
 
     @classmethod
     def of_size(cls, n_rows: int, n_columns: int, sizes: Mapping[str, int]) -> Factorization:
-        """Return the model with half as many factors as columns."""
-        return cls(sizes.get("latent_size", max(1, n_columns // 2)))
+        """Return the model with half as many factors as columns, rounded up."""
+        return cls(sizes.get("latent_size", share_of(0.5, n_columns)))
 
     def expected_arrays(self, layout: Layout) -> Mapping[str, Expected]:
         """Return means and spreads of the factors, the other parameters, and the spreads of the rows' factors."""
@@ -48,6 +48,11 @@ class Factorization(Trained):
             "others": Expected((layout.n_raw,)),
             "row_rho": Expected((self.latent_size,)),
         }
+
+    @property
+    def expected_row_variables(self) -> Mapping[str, Expected]:
+        """Return the mean factors of each row."""
+        return {"mean": Expected(("rows", self.latent_size))}
 
     def init(self, rng: np.random.Generator, layout: Layout, data: Data) -> Start:
         dtype, n_rows = data.targets.dtype, len(data.mask)

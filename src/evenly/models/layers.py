@@ -17,6 +17,17 @@ MOST_HIDDEN, OFTEN, SELDOM = 0.4, 0.95, 1.0
 as in most tables to impute, and from 0 to 1 in the others, so that nearly empty rows are trained on too."""
 
 
+def share_of(share: float, n_columns: int) -> int:
+    """Return a share of the number of columns, rounded, a half up; at least 1.
+
+    Examples
+    --------
+    >>> [share_of(0.75, n) for n in (17, 13, 10, 58)], [share_of(0.5, n) for n in (17, 13, 1)]
+    ([13, 10, 8, 44], [9, 7, 1])
+    """
+    return max(1, int(share * n_columns + 0.5))
+
+
 def draw_rows(key: jax.Array, n_rows: int, n: int) -> jax.Array:
     """Draw n random 32-bit integers for each row.
 

@@ -16,17 +16,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from evenly.likelihoods import BERNOULLI, UNIT_NORMAL, Likelihood, namespace
+from evenly.likelihoods import BERNOULLI, UNIT_NORMAL, Likelihood, unconstrain
 
 Array = Any
 """A NumPy array, or a JAX one inside a compiled program."""
 
 BLOCK = 4
 """Classes are computed in blocks of 4: a categorical of K classes takes ceil(K / 4) of them."""
-FLOOR = 1e-6
-"""Distance that a constrained parameter keeps from a bound of 1: about ten rounding steps of single precision."""
-FLOOR_AT_ZERO = 1e-12
-"""The same at a bound of 0, where single precision resolves far smaller numbers; its inverse square is still finite."""
 FEW_ROWS = 2_000
 """Fewer rows train in seconds, so that compilation dominates: size classes are coarse, for many tables to share."""
 COARSE, FINE = 2, 8
@@ -286,49 +282,3 @@ def pad_rows(data: Data, n_rows: int, layout: Layout) -> Data:
         return data
     more = layout.empty(lacking, data.targets.dtype, with_inputs=data.inputs.shape[1] > 0)
     return Data(*(np.concatenate([one, other]) for one, other in zip(data, more, strict=True)))
-
-
-# --- bounds -------------------------------------------------------------------------------------------------------
-
-
-def _floor(bound: float) -> float:
-    return FLOOR * abs(bound) if bound else FLOOR_AT_ZERO
-
-
-def constrain(likelihood: Likelihood, raw: Array) -> Array:
-    """Map raw parameters into the likelihood's bounds by softplus."""
-    if _unbounded(likelihood):
-        return raw
-    xp, parts = namespace(raw), []
-    for i, (low, high) in enumerate(likelihood.natural_bounds):
-        x = raw[..., i]
-        if low > -np.inf:
-            x = low + xp.softplus(x) + _floor(low)
-        elif high < np.inf:
-            x = high - xp.softplus(x) - _floor(high)
-        parts.append(x)
-    return xp.stack(parts)
-
-
-def unconstrain(likelihood: Likelihood, natural: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Invert `constrain`."""
-    if _unbounded(likelihood):
-        return natural
-    parts = []
-    for i, (low, high) in enumerate(likelihood.natural_bounds):
-        x = natural[..., i]
-        if low > -np.inf:
-            x = _inverse_softplus(x - low - _floor(low))
-        elif high < np.inf:
-            x = _inverse_softplus(high - x - _floor(high))
-        parts.append(x)
-    return np.stack(parts, axis=-1)
-
-
-def _unbounded(likelihood: Likelihood) -> bool:
-    return all(bounds == (-np.inf, np.inf) for bounds in likelihood.natural_bounds)
-
-
-def _inverse_softplus(y: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    y = np.maximum(y, FLOOR)
-    return np.asarray(y + np.log(-np.expm1(-y)))

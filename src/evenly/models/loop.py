@@ -153,9 +153,9 @@ def train(
     if halvings.n:
         halvings.warn(layout, ended)
     if not infos:
-        return state, History(np.zeros(0), np.zeros((0, layout.n_columns)), interrupted)
+        return state, History(np.zeros(0), np.zeros((0, layout.n_columns)), interrupted, halvings.n)
     elbo, gained = (np.stack(parts) for parts in zip(*infos, strict=True))
-    return state, History(elbo, gained, interrupted)
+    return state, History(elbo, gained, interrupted, halvings.n)
 
 
 def _epochs(

@@ -9,8 +9,9 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from evenly.models.base import NOBODY, Expected, Fitted, History, Model, Plan, Stream, Trace, Watchers
-from evenly.models.layout import Data, Layout, constrain
+from evenly.likelihoods import constrain
+from evenly.models.base import NOBODY, Expected, Fitted, History, Model, Plan, RowVariables, Stream, Trace, Watchers
+from evenly.models.layout import Data, Layout
 from evenly.models.spec import SPECS
 
 UNSEEN = 1e-9
@@ -54,6 +55,7 @@ class Marginal(Model):
         draw: Sequence[int] | None = None,
         *,
         alike: bool = False,
+        rows: RowVariables | None = None,
     ) -> list[npt.NDArray[Any]]:
         """Return the same parameters for every row."""
         raws = layout.by_feature(np.asarray(shared["raw"]))

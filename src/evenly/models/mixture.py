@@ -41,6 +41,11 @@ class Mixture(Trained):
         """Return means and spreads of the clusters' parameters."""
         return dict.fromkeys(("mean", "rho"), Expected((self.n_clusters, layout.n_raw)))
 
+    @property
+    def expected_row_variables(self) -> Mapping[str, Expected]:
+        """Return the logits of each row's clusters."""
+        return {"logits": Expected(("rows", self.n_clusters))}
+
     def init(self, rng: np.random.Generator, layout: Layout, data: Data) -> Start:
         n_rows, dtype = len(data.mask), data.targets.dtype
         member = np.eye(self.n_clusters)[rng.integers(0, self.n_clusters, n_rows)]

@@ -10,8 +10,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from evenly.likelihoods import Likelihood
-from evenly.models.layout import BLOCK, Layout, constrain
+from evenly.likelihoods import Likelihood, constrain
+from evenly.models.layout import BLOCK, Layout
 
 NONE = -1e30
 """Logit of an unused class slot: practically 0 probability, but finite."""

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 
@@ -66,6 +67,7 @@ class Plan:
     methods: Sequence[str] | None = None
     seeds: Sequence[int] = (0,)
     epochs_fraction: float = 1.0
+    optimizer: Literal["adam", "sgd"] = "adam"
 
     def __post_init__(self) -> None:
         if not 0 < self.epochs_fraction < np.inf:
@@ -90,5 +92,42 @@ class Plan:
             for percent in self.percents:
                 for mask in self.masks or range(1, n_masks(name, percent, folder) + 1):
                     settings = product(self.models, methods, self.seeds)
-                    runs += [Run(name, percent, mask, *one, epochs) for one in settings]
+                    runs += [Run(name, percent, mask, *one, epochs, self.optimizer) for one in settings]
         return sorted(dict.fromkeys(runs), key=lambda run: run.mask)
+
+
+FOUR = ("std-none", "lip-none", "std-gamma", "lip-gamma")
+"""Two scales by two tricks: what a scale does is told apart from what the Gamma trick does."""
+LEARNERS = ("vae", "factorization")
+"""The models that preprocessing matters for, by the paper; the mixture finds the same optimum under all."""
+SMALL, LARGE = ("breast", "wine", "spam"), ("letter", "adult", "credit")
+A_QUARTER = 0.25
+"""100 of the 400 epochs of the large data sets."""
+DESIGN = (
+    Plan(SMALL, [20], range(1, 6), LEARNERS, FOUR, seeds=(0, 1)),
+    Plan(SMALL, [20], [1], LEARNERS, ("max-none", "iqr-none", "lip-bern")),
+    Plan(LARGE, [20], range(1, 4), LEARNERS, FOUR, epochs_fraction=A_QUARTER),
+    Plan(LARGE, [20], [1], LEARNERS, FOUR),
+    Plan(LARGE, [20], [1], LEARNERS, ("max-none", "iqr-none", "lip-bern"), epochs_fraction=A_QUARTER),
+    # The theory is about gradient descent. A row's variables would hardly move: their gradient is one row's share of
+    # that of a batch.
+    Plan(("breast", "wine"), [20], [1], ("vae",), FOUR, optimizer="sgd"),
+    Plan(("adult",), [20], [1], ("vae",), FOUR, epochs_fraction=A_QUARTER, optimizer="sgd"),
+)
+"""The runs that separate scale from trick, the small data sets first."""
+
+
+def design_runs(plan: Plan, folder: str | Path | None = None) -> list[Run]:
+    """Return the runs of `DESIGN` of a plan's data sets, models and methods, and of its masks if it has some.
+
+    Examples
+    --------
+    >>> len(design_runs(Plan(["breast"]))), len(design_runs(Plan(["breast"], masks=[1], models=["vae"])))
+    (63, 9)
+    """
+    kept = []
+    for run in (run for part in DESIGN for run in part.runs(folder)):
+        wanted = run.dataset in plan.datasets and run.model in plan.models and run.percent in plan.percents
+        if wanted and (not plan.methods or run.method in plan.methods) and (not plan.masks or run.mask in plan.masks):
+            kept.append(run)
+    return list(dict.fromkeys(kept))

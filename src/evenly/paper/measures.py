@@ -160,10 +160,11 @@ def bars(kind: str, marginal: Mapping[str, Any]) -> tuple[Floats, Floats, Floats
 
 
 def improvements(record: Record) -> Floats:
-    """Return each column's gain in log-likelihood from point to point, in units of its first one's size.
+    """Return each column's gain in log-likelihood from point to point, in units of its size at the start: Equation 4.
 
-    That is (l_t+1 - l_t) / |l_0|, the paper's goal for balanced learning, with the first recorded point as start. It
-    depends on the column's unit, as a log-likelihood does, and has no value where that is 0.
+    That is (l_t+1 - l_t) / |l_0|, the paper's goal for balanced learning. In records of the first revision the start
+    is the first recorded point. It depends on the column's unit, as a log-likelihood does, and has no value where that
+    is 0.
 
     Examples
     --------
@@ -178,7 +179,7 @@ def improvements(record: Record) -> Floats:
 def progress(record: Record) -> Floats:
     """Return the share of its whole gain in log-likelihood that each column has reached at each point; unit-free.
 
-    The first recorded point counts as the start. A column without any gain since then is NaN.
+    A column without any gain since the start is NaN.
 
     Examples
     --------
@@ -190,6 +191,26 @@ def progress(record: Record) -> Floats:
     history = numbers(record["history"])
     gain = history[-1] - history[0]
     return _divide(history - history[0], np.where(gain > 0, gain, np.nan))
+
+
+def epochs_to(record: Record, share: float) -> Floats:
+    """Return the epoch at which each column has first made a share of its whole gain, between recorded points.
+
+    In between, gain is taken as linear in log(1 + epoch), as points are spaced. NaN for a column without any gain.
+
+    Examples
+    --------
+    >>> epochs_to({"points": [0, 1, 3], "history": [[-4.0, 0.0], [-2.0, 0.0], [0.0, -1.0]]}, 0.5)
+    array([ 1., nan])
+    """
+    made, at = progress(record), np.log1p(numbers(record["points"]))[-len(record["history"]) :]
+    found = np.full(made.shape[1], np.nan)
+    for j, own in enumerate(made.T):
+        reached = np.flatnonzero(own >= share)
+        if not np.isnan(own).any() and len(reached):
+            k = int(reached[0])
+            found[j] = at[k] if k == 0 else np.interp(share, own[k - 1 : k + 1], at[k - 1 : k + 1])
+    return np.asarray(np.expm1(found))
 
 
 def gradient_changes(record: Record) -> Floats:

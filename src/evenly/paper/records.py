@@ -7,13 +7,13 @@ import warnings
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from evenly._support import EvenlyWarning, TableError, to_plain, write_text
 
-REVISION = 1
+REVISION = 2
 """Raised when a change to models, scaling, recovery or metrics changes recorded numbers. A run whose only record has
 another revision is made again, and tables never mix revisions."""
 
@@ -29,11 +29,16 @@ class Run:
     method: str
     seed: int
     epochs: int
+    optimizer: Literal["adam", "sgd"] = "adam"
+    """As in `Training`; the rate of gradient descent is tuned on validation cells."""
+    preset: Literal["paper", "paper-plus"] = "paper"
 
     @property
     def name(self) -> str:
-        """A unique name: that of its record's file."""
-        return "_".join(map(str, (*asdict(self).values(),)))
+        """A unique name: that of its record's file; the paper's optimizer and preset are left out."""
+        *usual, optimizer, preset = asdict(self).values()
+        others = [one for one, default in ((optimizer, "adam"), (preset, "paper")) if one != default]
+        return "_".join(map(str, (*usual, *others)))
 
 
 def heading(run: Run) -> dict[str, Any]:
@@ -41,9 +46,9 @@ def heading(run: Run) -> dict[str, Any]:
     return {"run": asdict(run), "revision": REVISION}
 
 
-def is_current(record: Mapping[str, Any]) -> bool:
+def is_current(record: Mapping[str, Any], revision: int | None = None) -> bool:
     """Whether a record's numbers may stand beside those that are computed now; the first ones have no revision."""
-    return bool(record.get("revision", 1) == REVISION)
+    return bool(record.get("revision", 1) == (REVISION if revision is None else revision))
 
 
 def to_text(record: Mapping[str, Any]) -> str:
@@ -51,10 +56,11 @@ def to_text(record: Mapping[str, Any]) -> str:
     return json.dumps(to_plain(record, digits=6), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
 
-def read_records(*places: str | Path) -> list[dict[str, Any]]:
+def read_records(*places: str | Path, revision: int | None = None) -> list[dict[str, Any]]:
     """Read records from folders (one a file) and from files (one a line); of equal runs, the first finished one.
 
-    Those of another revision are left out, with a warning if a run has no other.
+    Those of another revision than the current one, or the given one, are left out, with a warning if a run has no
+    other.
     """
     found: dict[str, dict[str, Any]] = {}
     others: dict[str, Any] = {}
@@ -63,7 +69,7 @@ def read_records(*places: str | Path) -> list[dict[str, Any]]:
             raise TableError(f"{place}", "expected a folder or a file of records", "run `evenly paper run` first")
         for file in sorted(place.glob("*.json")) if place.is_dir() else [place]:
             for name, record in _read_file(file):
-                if not is_current(record):
+                if not is_current(record, revision):
                     others[name] = record.get("revision", 1)
                 elif name not in found or ("failed" in found[name] and "failed" not in record):
                     found[name] = record
@@ -71,8 +77,8 @@ def read_records(*places: str | Path) -> list[dict[str, Any]]:
     if left_out:
         known = ", ".join(sorted({str(one) for one in left_out}))
         warnings.warn(
-            f"the records of {len(left_out)} runs are of revision {known} and not counted: revision {REVISION} "
-            "computes other numbers; `evenly paper run` makes these runs again",
+            f"the records of {len(left_out)} runs are of revision {known} and not counted: revision "
+            f"{revision or REVISION} computes other numbers; `evenly paper run` makes these runs again",
             EvenlyWarning,
             stacklevel=2,
         )

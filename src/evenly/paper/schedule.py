@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
+from evenly.models import published_epochs
 from evenly.paper.datasets import N_ROWS
 from evenly.paper.records import Run
 
@@ -92,6 +93,58 @@ def make_schedule(runs: Sequence[Run], records: Sequence[Mapping[str, Any]], *, 
         project(runs, records),
         project(runs, records, median=True),
     )
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """How many of some runs of a data set and a model are made, and how long the others would take."""
+
+    dataset: str
+    model: str
+    epochs: int
+    """The paper's."""
+    done: int
+    """Runs with these epochs."""
+    shorter: int
+    """Runs that are made with fewer epochs only."""
+    left: int
+    """Runs that are not made at all."""
+    seconds: float
+    """What those without the paper's epochs would take with them, by the median of recorded times."""
+    unknown: int
+    """How many of those are like no recorded run."""
+
+
+def cover(runs: Sequence[Run], records: Sequence[Mapping[str, Any]]) -> list[Coverage]:
+    """Count what is done of some runs at the paper's epochs, whatever epochs they are planned with.
+
+    Examples
+    --------
+    >>> one, two, three = (Run("adult", 20, mask, "vae", "std-none", 0, 100) for mask in (1, 2, 3))
+    >>> took = {"seconds": {"fit": 50.0, "predict": 0.0}}
+    >>> records = [{"run": {**vars(one), "epochs": 400}, **took}, {"run": vars(two), **took}]
+    >>> cover([one, two, three], records)  # a median of 0.3125 s an epoch
+    [Coverage(dataset='adult', model='vae', epochs=400, done=1, shorter=1, left=1, seconds=250.0, unknown=0)]
+    """
+    most: dict[Run, int] = {}
+    for record in records:
+        run = Run(**record["run"])
+        if "failed" not in record:
+            cell = replace(run, epochs=0)
+            most[cell] = max(most.get(cell, 0), run.epochs)
+    blocks: dict[tuple[str, str], list[Run]] = {}
+    for run in dict.fromkeys(replace(run, epochs=published_epochs(N_ROWS[run.dataset])) for run in runs):
+        blocks.setdefault((run.dataset, run.model), []).append(run)
+    found = []
+    for (dataset, model), some in blocks.items():
+        made = [most.get(replace(run, epochs=0), 0) for run in some]
+        lacking = [run for run, epochs in zip(some, made, strict=True) if epochs < run.epochs]
+        seconds = list(project(lacking, records, median=True).values())
+        done, shorter = len(some) - len(lacking), sum(0 < epochs < some[0].epochs for epochs in made)
+        known = [one for one in seconds if one is not None]
+        left, unknown = len(lacking) - shorter, len(seconds) - len(known)
+        found.append(Coverage(dataset, model, some[0].epochs, done, shorter, left, sum(known), unknown))
+    return found
 
 
 @dataclass

@@ -2,140 +2,17 @@
 
 from __future__ import annotations
 
-import platform
 import signal
 import threading
-import time
-import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from evenly._support import EvenlyError, TableError, require, write_text
-from evenly._version import __version__
-from evenly.imputation import GradientTrace, Imputer, Predictive, Training
-from evenly.metrics import baseline_errors, column_errors
-from evenly.paper.datasets import DataSet, as_table, hidden_mask, load, schema
+from evenly.paper.datasets import load
+from evenly.paper.performing import perform, versions
 from evenly.paper.records import Run, has_failed, heading, is_recorded, to_text
-from evenly.tables import Column, Floats, encode, open_table
-
-N_POINTS = 10
-"""Points of a training at which its history is recorded."""
-N_BINS = 20
-"""Bars of the recorded histograms."""
-
-
-# --- one run ----------------------------------------------------------------------------------------------------
-
-
-def perform(run: Run, data: DataSet) -> dict[str, Any]:
-    """Train, impute and score: returns the record of a run."""
-    hidden = hidden_mask(data, run.percent, run.mask)
-    declared = schema(data, hidden=hidden, zeros="clip")
-    trace = GradientTrace(N_POINTS)
-    imputer = Imputer(
-        run.model,
-        run.method,
-        preset="paper",
-        schema=declared,
-        training=Training(epochs=run.epochs),
-        callbacks=[trace],
-        random_state=run.seed,
-    )
-    visible = as_table(data, hidden=hidden)
-    begun = time.perf_counter()
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        imputer.fit(visible)
-        fitted = time.perf_counter()
-        predicted = imputer.predict_cells(visible)
-        found = imputer.distribution(visible)
-        said = sorted({str(one.message) for one in caught})
-    done = time.perf_counter()
-    columns, whole = imputer.schema_.columns, open_table(as_table(data)).columns
-    truth = np.column_stack([encode(column, cells)[0] for column, cells in zip(columns, whole, strict=True)])
-    owners = [one.column for fitted_column in imputer.scaler_.columns_ for one in fitted_column.features]
-    honest = column_errors(columns, truth, predicted, hidden)
-    ranges = data.published_ranges
-    published = column_errors(columns, truth, predicted, hidden, protocol="as-published", owners=owners, ranges=ranges)
-    baseline = baseline_errors(columns, truth, hidden)
-    names = [column.name for column in columns]
-    modelled = [name for name in names if name in found]
-    curves = np.array([imputer.history_["log_likelihood"][name] for name in modelled])
-    at = np.maximum(trace.epochs[1:] - 1, 0)
-    return {
-        **heading(run),
-        "versions": _versions(),
-        "seconds": {"fit": fitted - begun, "predict": done - fitted},
-        "columns": names,
-        "kinds": [column.kind for column in columns],
-        "honest": honest,
-        "as_published": published,
-        "mean_or_mode": baseline,
-        "log_likelihood": _hidden_log_likelihood(columns, found, truth, hidden),
-        "modelled": modelled,
-        "points": trace.epochs,
-        "elbo": imputer.history_["elbo"][at[at < len(imputer.history_["elbo"])]],
-        "history": curves[:, at[at < curves.shape[1]]].T,
-        "gradients": trace.gradients,
-        "gradient_changes": trace.changes,
-        "smoothness": _smoothness(imputer),
-        "marginals": _marginals(imputer, found, truth, run) if run.mask == 1 else {},
-        "warnings": said,
-    }
-
-
-def _versions() -> dict[str, str]:
-    names = ("jax", "optax", "numpy", "scipy", "scikit-learn")
-    return {"evenly": __version__, "python": platform.python_version()} | {name: version(name) for name in names}
-
-
-def _hidden_log_likelihood(
-    columns: Sequence[Column], found: Mapping[str, Predictive], truth: Floats, hidden: Any
-) -> Floats:
-    """Return the mean log-likelihood of each column's hidden cells, in the table's units; NaN where there are none."""
-    means = np.full(len(columns), np.nan)
-    for j, column in enumerate(columns):
-        scored = hidden[:, j] & ~np.isnan(truth[:, j])
-        if column.name in found and scored.any():
-            means[j] = found[column.name].take(scored).log_prob(truth[scored, j]).mean()
-    return means
-
-
-def _smoothness(imputer: Imputer) -> dict[str, list[float]]:
-    """Return each column's smoothness before and after scaling: the sum over its features."""
-    fits = [fitted.fits for fitted in imputer.scaler_.columns_]
-    return {
-        "before": [sum(fit.smoothness_before for fit in group) for group in fits],
-        "after": [sum(fit.smoothness_after for fit in group) for group in fits],
-    }
-
-
-def _marginals(imputer: Imputer, found: Mapping[str, Predictive], truth: Floats, run: Run) -> dict[str, Any]:
-    """Return, by column, where bars end and the shares of the data and of the model's draws in them.
-
-    One draw for each row. Draws beyond the data's range are in no bar: what the shares lack to 1 lies outside.
-    """
-    rng = np.random.default_rng(run.seed)
-    drawn = {}
-    for fitted, cells in zip(imputer.scaler_.columns_, truth.T, strict=True):
-        column = fitted.column
-        if column.name not in found or fitted.family is None:
-            continue
-        seen = cells[~np.isnan(cells)]
-        draws = found[column.name].sample(rng)
-        if column.has_classes:
-            ends = np.arange(len(column.classes or ()) + 1) - 0.5
-        else:
-            ends = np.linspace(seen.min(), seen.max(), N_BINS + 1)
-        shares = [np.histogram(one[np.isfinite(one)], ends)[0] / len(one) for one in (seen, draws)]
-        drawn[column.name] = {"ends": ends, "data": shares[0], "model": shares[1]}
-    return drawn
-
 
 # --- one record each --------------------------------------------------------------------------------------------
 
@@ -174,7 +51,7 @@ def perform_and_record(run: Run, out: str | Path, folder: str | Path | None = No
             with uninterrupted():
                 record = perform(run, data)
         except Exception as error:  # the other runs go on; the record has the reason
-            record = {**heading(run), "versions": _versions(), "failed": f"{type(error).__name__}: {error}"}
+            record = {**heading(run), "versions": versions(), "failed": f"{type(error).__name__}: {error}"}
         write_text(file, to_text(record) + "\n")
         return record
 

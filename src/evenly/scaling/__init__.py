@@ -6,6 +6,9 @@ Statistics, tricks, smoothness and the scale solver; `LipschitzScaler` is their 
 
 from evenly.scaling.feature_fit import FittedScale
 from evenly.scaling.fitted import FittedColumn
+from evenly.scaling.head import Head
+from evenly.scaling.head_cells import Cells
+from evenly.scaling.heads import Heads
 from evenly.scaling.inputs import check_width, left_out, pass_through
 from evenly.scaling.methods import METHODS, Method, get_method
 from evenly.scaling.outcomes import Outcome, Solved
@@ -27,11 +30,11 @@ from evenly.scaling.statistics import (
     measure_counted,
     measure_expressions,
     measure_values,
-    prepare,
     prepared_cells,
     read_measures,
     take_moments,
 )
+from evenly.scaling.targets import settle
 from evenly.scaling.transforming import NewRows, warn_of_changes
 from evenly.scaling.tricks import (
     NOISE_A,
@@ -53,10 +56,13 @@ __all__ = [
     "NOISE_B",
     "NOISE_MEAN",
     "OFFSET",
+    "Cells",
     "ColumnStatistics",
     "Feature",
     "FittedColumn",
     "FittedScale",
+    "Head",
+    "Heads",
     "LipschitzScaler",
     "Method",
     "NewRows",
@@ -81,10 +87,10 @@ __all__ = [
     "noise_steps",
     "pass_through",
     "plain_settings",
-    "prepare",
     "prepared_cells",
     "read_measures",
     "scaled_smoothness",
+    "settle",
     "smoothness_at",
     "smoothness_by_parameter",
     "take_moments",

@@ -18,7 +18,6 @@ from evenly.scaling.methods import Method
 from evenly.scaling.outcomes import Outcome
 from evenly.scaling.recover import recover_column
 from evenly.scaling.smoothness import Bound
-from evenly.scaling.statistics import prepare
 from evenly.scaling.tricks import (
     NOISE_MEAN,
     OFFSET,
@@ -32,10 +31,12 @@ from evenly.tables import (
     Change,
     Floats,
     NewCells,
+    Reading,
     TableColumn,
     check_values,
     decode,
     encode,
+    prepare,
     quote,
     restore_column,
 )
@@ -115,35 +116,62 @@ class FittedColumn(MeasuredColumn):
 
     def read(self, cells: TableColumn, *, strict: bool, handle_unknown: str) -> tuple[Floats, list[Change]]:
         """Return values or codes of cells in new rows that can be scaled, and what was changed to that end."""
+        found, unseen = self._read(cells, strict, handle_unknown)
+        if unseen is None or found.unread is None:
+            return found.values, found.changes
+        code, what = self.unseen_code, "0 in each of its features"
+        if code != UNSEEN:
+            what = f"used as the most frequent, {quote((self.column.classes or [])[int(code) :][:1])}"
+        change = replace(unseen, what=f"{unseen.what}, {what}")
+        return np.where(found.unread, code, found.values), [*found.changes, change]
+
+    def read_known(self, cells: TableColumn, *, strict: bool, handle_unknown: str) -> tuple[Floats, list[Change]]:
+        """As `read`, but classes that fit did not see are missing: nothing is known of their probability."""
+        found, unseen = self._read(cells, strict, handle_unknown)
+        if unseen is None:
+            return found.values, found.changes
+        return found.values, [*found.changes, replace(unseen, what=f"{unseen.what}, treated as missing")]
+
+    def _read(self, cells: TableColumn, strict: bool, handle_unknown: str) -> tuple[Reading, Change | None]:
+        """Read cells in new rows; returns which of them hold classes that fit did not see, too."""
         found = self.new_cells.read(cells.fresh(), strict=strict)
         if not found.unseen or found.unread is None:
-            return found.values, found.changes
-        name = self.column.name
+            return found, None
         if handle_unknown == "error":
             raise TableError(
                 f"classes not seen in fit: {quote(found.unseen)}",
                 "expected the classes of fit",
                 'pass handle_unknown="ignore" to scale the rest of such rows',
-                column=name,
+                column=self.column.name,
             )
-        code, what = self.unseen_code, "0 in each of its features"
-        if code != UNSEEN:
-            what = f"used as the most frequent, {quote((self.column.classes or [])[int(code) :][:1])}"
-        change = Change(name, int(found.unread.sum()), f"with classes not seen in fit, {what}", found.unseen)
-        return np.where(found.unread, code, found.values), [*found.changes, change]
+        what = "with classes not seen in fit"
+        return found, Change(self.column.name, int(found.unread.sum()), what, found.unseen)
+
+    def split(
+        self, values: Floats, seed: int | None, keys: npt.NDArray[np.int64] | None = None, start: int = 0
+    ) -> list[Floats]:
+        """Return the features before they are scaled, as `scale` takes them."""
+        prepared = prepare(self.column, values)
+        return [feature_values(one, prepared, seed, keys, start) for one in self.features]
 
     def scale(
         self, values: Floats, seed: int | None, keys: npt.NDArray[np.int64] | None = None, start: int = 0
     ) -> list[Floats]:
         """Return the scaled features from values or codes; without a seed, with the mean of the noise."""
-        prepared = prepare(self.column, values)
-        pairs = zip(self.features, self.fits, strict=True)
+        unscaled = self.split(values, seed, keys, start)
+        pairs = zip(self.features, self.fits, unscaled, strict=True)
         with np.errstate(over="ignore", invalid="ignore"):
-            scaled = [
-                one.likelihood.scale_data(feature_values(one, prepared, seed, keys, start), fit.scale)
-                for one, fit in pairs
-            ]
+            scaled = [one.likelihood.scale_data(part, fit.scale) for one, fit, part in pairs]
             return [part if np.isfinite(part.sum()) else np.clip(part, -LARGEST, LARGEST) for part in scaled]
+
+    def targets(
+        self, values: Floats, seed: int | None, keys: npt.NDArray[np.int64] | None = None, start: int = 0
+    ) -> list[Floats]:
+        """Return the scaled features as a model takes them: of a log-normal, which it models as a normal, the log."""
+        family = self.features[0].likelihood
+        if family.modelled_as is not family:
+            return [self.fits[0].scale * np.log(prepare(self.column, values))]
+        return self.scale(values, seed, keys, start)
 
     def unscale(self, scaled: Sequence[Floats]) -> Floats:
         """Return values or codes from the scaled features."""
@@ -167,7 +195,11 @@ class FittedColumn(MeasuredColumn):
 
     def restore(self, scaled: Sequence[Floats], container: str) -> Any:
         """Return the cells, in their type and classes, from the scaled features."""
-        cells = decode(self.column, self.unscale(scaled), self.originals)
+        return self.decode(self.unscale(scaled), container)
+
+    def decode(self, values: Floats, container: str) -> Any:
+        """Return the cells, in their type and classes, from values or codes."""
+        cells = decode(self.column, values, self.originals, self.stored.storage)
         classes = list(self.originals) or self.column.classes
         return restore_column(cells, container, self.stored, classes)
 

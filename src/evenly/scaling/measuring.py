@@ -139,7 +139,7 @@ class Measurer:
         if column.kind == "ignore":
             return column, ColumnStatistics(cells.n_observed, 0.0, 0.0)
         bounded = column.lower is not None or column.upper is not None
-        if profile is not None and not bounded and not self.family(column).scalable:
+        if profile is not None and not bounded and not column.is_spelled and not self.family(column).scalable:
             counts = encode_counts(column, profile)
             if counts is not None:
                 check_values(column, np.array([*counts]), self.family(column))
@@ -151,6 +151,8 @@ class Measurer:
         check_values(column, values, family)
         if not family.scalable:
             return column, measure_counts(values)
+        if column.is_spelled:  # the profile is that of its cells
+            profile = profile_column(TableColumn(column.name, values))
         assert profile is not None
         extent = (profile.minimum, profile.maximum)
         numbers = cells.storage in ("integer", "float") and cells.dtype != "object"

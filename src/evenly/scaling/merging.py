@@ -113,6 +113,11 @@ class _Merge:
             declared = list(dict.fromkeys([*(a.column.classes or ()), *(b.column.classes or ())]))
             seen = LazyColumn(rule.name, native, a.stored.dtype, "text", declared, a.stored.ordered)
         inferred, _ = rule.infer(seen, lambda: profile_column(seen, (), weights))
+        if a.column.kind == b.column.kind == inferred.alternative:  # what the other columns of both parts said
+            inferred, _ = replace(rule, kind=a.column.kind).infer(seen, lambda: profile_column(seen, (), weights))
+            inferred.note, inferred.confidence = a.column.note, a.column.confidence
+            inferred.alternative = a.column.alternative
+        inferred = _with_spellings(inferred, a.column, b.column)
         column, values = encode_growing(_with_markers(inferred, a.column, b.column), TableColumn(rule.name, native))
         family = self.measurer.family(column)
         check_values(column, values, family)
@@ -135,6 +140,15 @@ class _Merge:
 def _with_markers(column: Column, first: Column, second: Column) -> Column:
     """Return a column with the markers of missing cells of both parts."""
     return column.model_copy(update={"missing": list(dict.fromkeys([*first.missing, *second.missing]))})
+
+
+def _with_spellings(column: Column, first: Column, second: Column) -> Column:
+    """Return a column with the other spellings of its classes that were read in both parts."""
+    known = set(map(str, column.classes or ()))
+    given = {**second.same, **first.same}.items()
+    same = {spelling: column.same.get(str(one), one) for spelling, one in given if spelling not in known}
+    found = {spelling: one for spelling, one in {**same, **column.same}.items() if str(one) in known}
+    return column.model_copy(update={"same": found})
 
 
 def _values(part: MeasuredColumn) -> Counter[Value] | None:

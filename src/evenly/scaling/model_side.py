@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -10,6 +10,8 @@ from sklearn.utils.validation import check_is_fitted
 from evenly._support import TableError
 from evenly.likelihoods import Array
 from evenly.scaling.fitted import FittedColumn
+from evenly.scaling.head_cells import CellReader
+from evenly.scaling.heads import Heads, make_heads
 from evenly.scaling.parameters import Given
 from evenly.scaling.smoothness import balancing_weights
 from evenly.scaling.transforming import Transformation
@@ -74,6 +76,40 @@ class ModelSide:
 scaled feature expects 2 along the last axis. Hint: or give usual parameters by name: mean, std.
         """
         return self._transformation.recover(parameters)
+
+    def heads(self, columns: Sequence[Hashable] | None = None) -> Heads:
+        """Return likelihood heads: what a network of one's own needs to model this table.
+
+        A network gives `heads.n_outputs` numbers a row; `heads.log_prob` turns them into log-probabilities of cells,
+        by column, and `heads.distribution` into distributions in the table's units. For JAX and PyTorch alike.
+
+        Parameters
+        ----------
+        columns : sequence of column, optional
+            Those to have a head; by default all that vary.
+
+        Examples
+        --------
+        >>> from evenly import LipschitzScaler, load_heart
+        >>> table = load_heart()
+        >>> heads = LipschitzScaler().fit(table).heads()
+        >>> heads
+        <heads of 14 columns: 46 outputs>
+        >>> values, mask = heads.encode(table)
+        >>> raw = np.tile(heads.marginal, (303, 1))           # a network gives these, row by row
+        >>> bool((heads.log_prob(raw, values, mask) * heads.weights).sum(axis=1).mean() < 0.0)
+        True
+        >>> heads.distribution(raw)["cholesterol"].mean()[0].round(1)
+        np.float64(246.7)
+
+        A column that fit did not see has no head:
+
+        >>> LipschitzScaler().fit(table).heads(["height"])
+        Traceback (most recent call last):
+        evenly.TableError: Column 'height': got no such column among ['age', ...
+        """
+        check_is_fitted(self, "columns_")
+        return make_heads(self.columns_, columns, self.balance_weights(), CellReader(self._transformation))
 
     def balance_weights(self, target: float | None = None) -> dict[str, float]:
         """Return weights of the columns' log-likelihoods that make their smoothness equal, by column.

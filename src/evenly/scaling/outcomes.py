@@ -14,7 +14,7 @@ class Outcome(Enum):
     >>> Outcome.BELOW_FLOOR.value
     'below_floor'
     >>> Outcome.BELOW_FLOOR.remedy
-    "no scale reaches this target: the shape's curvature does not depend on the scale. Scaled to 1.1 times ..."
+    "no scale reaches this target, or only one near 0 or infinity: the shape's curvature does not depend on the ..."
     """
 
     remedy: str
@@ -30,9 +30,9 @@ class Outcome(Enum):
     SCALED = ("scaled", "scaled by 1/std, 1/max or 1/iqr: these methods have no target")
     BELOW_FLOOR = (
         "below_floor",
-        "no scale reaches this target: the shape's curvature does not depend on the scale. Scaled to 1.1 times the "
-        "least smoothness there is (an inverse Gaussian, which attains it, to the least itself); lower the learning "
-        "rate or choose another likelihood",
+        "no scale reaches this target, or only one near 0 or infinity: the shape's curvature does not depend on the "
+        "scale. Scaled to 1.1 times the least smoothness there is (an inverse Gaussian, which attains it, to the least "
+        "itself); lower the learning rate or choose another likelihood",
     )
     NO_SPREAD = (
         "no_spread",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
@@ -88,6 +89,9 @@ class LipschitzScaler(Reported, ModelSide, TransformerMixin, BaseEstimator):  # 
     passthrough : {"drop", "keep"}
         Whether `transform` leaves out columns that are no variables (identifiers, dates, free text, no observed cell),
         or returns them as they are.
+    dates : {"ignore", "model"}
+        Whether columns that are found to be dates are variables: days since the column's mean, as real numbers. Columns
+        that are declared to be of the kind `date` always are.
     random_state : int, RandomState or None
         Seeds noise that is drawn. Fitting draws none.
 
@@ -141,6 +145,7 @@ class LipschitzScaler(Reported, ModelSide, TransformerMixin, BaseEstimator):  # 
         strict: bool = False,
         handle_unknown: Literal["ignore", "error"] = "ignore",
         passthrough: Literal["drop", "keep"] = "drop",
+        dates: Literal["ignore", "model"] = "ignore",
         random_state: Any = None,
     ) -> None:
         self.method = method
@@ -157,6 +162,7 @@ class LipschitzScaler(Reported, ModelSide, TransformerMixin, BaseEstimator):  # 
         self.strict = strict
         self.handle_unknown = handle_unknown
         self.passthrough = passthrough
+        self.dates = dates
         self.random_state = random_state
 
     def __sklearn_tags__(self) -> Any:
@@ -228,6 +234,7 @@ class LipschitzScaler(Reported, ModelSide, TransformerMixin, BaseEstimator):  # 
         """Check the settings; returns what measures columns, and what is declared of each."""
         check_settings(self)
         rules = make_rules(opened, zeros=self.zeros, **{name: getattr(self, name) for name in DECLARED})
+        rules = [replace(one, dates=self.dates == "model") for one in rules]
         return Measurer(own_likelihoods(self.likelihoods), get_method(self.method).needs_quartiles), rules
 
     def _fit_scales(self, columns: Sequence[MeasuredColumn], own: Mapping[str, Likelihood]) -> None:

@@ -21,6 +21,7 @@ CHOICES = {
     "noise": ("mean", "drawn"),
     "handle_unknown": ("ignore", "error"),
     "passthrough": ("drop", "keep"),
+    "dates": ("ignore", "model"),
 }
 
 

@@ -14,7 +14,8 @@ from evenly.scaling.outcomes import Outcome, Solved
 from evenly.scaling.smoothness import Bound, log_scaled_smoothness
 
 FLOOR_MARGIN = 1.1
-"""Aim at this multiple of the floor where the target lies below it."""
+"""Aim at this multiple of the floor where the target lies below it, or above it by less: just above the floor, a scale
+of 1e-8 or less would reach the target, at which a model learns nothing."""
 _REACH = 300.0
 """Largest log-scale searched: e^300 = 1e130, and features are measured in units of their own size."""
 _GRID = np.linspace(-_REACH, _REACH, 1201)
@@ -65,12 +66,15 @@ def solve_scale(
         return out_of_range
     goal, outcome = math.log(target), Outcome.REACHED
     curve = _Curve.trace(lambda t: log_scaled_smoothness(family, fisher, t, bound), goal)
-    if curve.least >= goal:
-        if not curve.levels_off:  # the minimum is attained
-            return Solved(math.exp(curve.lowest), Outcome.BELOW_FLOOR)
-        if curve.still_falls:  # no floor, only the end of the search
+    if curve.levels_off and curve.still_falls:  # no floor, only the end of the search
+        if curve.least >= goal:
             return out_of_range
-        goal, outcome = curve.least + math.log(FLOOR_MARGIN), Outcome.BELOW_FLOOR
+    elif curve.levels_off:
+        lowest = curve.least + math.log(FLOOR_MARGIN)
+        if lowest >= goal:
+            goal, outcome = lowest, Outcome.BELOW_FLOOR
+    elif curve.least >= goal:  # the minimum is attained
+        return Solved(math.exp(curve.lowest), Outcome.BELOW_FLOOR)
     roots = curve.roots(goal)
     if not roots:
         return out_of_range

@@ -15,7 +15,7 @@ import narwhals as nw
 import numpy as np
 
 from evenly.likelihoods import LOG_NORMAL, NORMAL, Likelihood, Pivot
-from evenly.tables import BLOCK, Column, Floats, between, blocks, read_number
+from evenly.tables import BLOCK, Column, Floats, between, blocks, prepare, read_number
 
 FAR_LARGER = 1e100
 """Ratio of two units beyond which squares of the larger, counted in the smaller, overflow: 1e154 squared does."""
@@ -168,15 +168,6 @@ def _merge(a: Moments | None, b: Moments | None, family: Likelihood) -> Moments 
 def location_family(family: Likelihood) -> Likelihood:
     """Return the family whose mean and spread the methods std, max and iqr use: of log x for a log-normal."""
     return LOG_NORMAL if family.in_logs else NORMAL
-
-
-def prepare(column: Column, values: Any) -> Any:
-    """Apply the shift or the clip of a column; `values` may be a Narwhals expression."""
-    if column.clip is not None:
-        if isinstance(values, nw.Expr):
-            return nw.when(values < column.clip).then(column.clip).otherwise(values)
-        return np.maximum(values, column.clip)
-    return values + column.shift if column.shift else values
 
 
 def measure_counts(values: Floats) -> ColumnStatistics:

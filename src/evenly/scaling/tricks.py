@@ -331,15 +331,15 @@ def undo_moments(natural: Array) -> tuple[Array, Array]:
 def undo_classes(naturals: Sequence[Array], trick: Trick, frequencies: Array) -> Array:
     """Return the probabilities of the classes from the natural parameters of their features.
 
-    The mean of each class is cut at 0 and divided by their sum; where all are 0, the classes' frequencies are used. If
+    Each class's mean is cut to [0, 1] and divided by their sum; where all are 0, the classes' frequencies are used. If
     these have one more, it is that of the classes without a feature of their own, which get what is left of 1.
     """
     xp = namespace(*naturals)
-    parts = [BERNOULLI.mean(one) if trick == "bern" else undo_mean(one) for one in naturals]
+    parts = [BERNOULLI.mean(one) if trick == "bern" else undo_binary(one) for one in naturals]
     if len(frequencies) > len(naturals):
-        parts.append(1.0 - sum(xp.where(one > 0.0, one, xp.zeros_like(one)) for one in parts))
+        left = 1.0 - sum(parts)
+        parts.append(xp.where(left > 0.0, left, xp.zeros_like(left)))
     means = xp.stack(parts)
-    means = xp.where(means > 0.0, means, xp.zeros_like(means))
     total = means.sum(-1)[..., None]
     return xp.where(
         total > 0.0, means / xp.where(total > 0.0, total, 0.0 * total + 1.0), xp.asarray(frequencies, means)

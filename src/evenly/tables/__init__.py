@@ -12,28 +12,28 @@ from evenly.tables.cells import (
     encode,
     encode_counts,
     encode_growing,
+    prepare,
 )
 from evenly.tables.checking import Content, check, check_fields, check_parameters
 from evenly.tables.codes import class_codes
 from evenly.tables.columns import BLOCK, Floats, Storage, Stored, TableColumn, as_column, blocks, dtype_storage
+from evenly.tables.dates import NO_DATES, days_of, make_dates, show_day
 from evenly.tables.declarations import (
     DECLARED,
-    Bounds,
-    Markers,
     Rule,
-    check_settings,
     complete,
     infer_column,
     infer_schema,
     make_rules,
-    pick,
 )
 from evenly.tables.encoded import encode_columns, number_table
+from evenly.tables.formats import get_format
 from evenly.tables.frames import Table, build_table, map_columns, open_table, select
 from evenly.tables.inspection import inspect_table
-from evenly.tables.kind_inference import is_wordy, may_be_identifier
+from evenly.tables.kind_inference import is_wordy
 from evenly.tables.lazy import LazyColumn, LazyTable
 from evenly.tables.new_rows import Change, NewCells, Reading, Step, describe_changes, quote
+from evenly.tables.number_kinds import may_be_identifier
 from evenly.tables.precision import Precision, find_precision
 from evenly.tables.profile import (
     MISSING_MARKERS,
@@ -49,6 +49,7 @@ from evenly.tables.profile import (
 )
 from evenly.tables.restore import fill_cells, restore_column, retype
 from evenly.tables.schema import CLASS_KINDS, Column, Kind, Schema
+from evenly.tables.settings import Bounds, Markers, check_settings, pick
 
 __all__ = [
     "BLOCK",
@@ -56,6 +57,7 @@ __all__ = [
     "DECLARED",
     "MISSING_MARKERS",
     "MOST_SPAN",
+    "NO_DATES",
     "Bounds",
     "Change",
     "Column",
@@ -93,6 +95,7 @@ __all__ = [
     "coded",
     "column_likelihood",
     "complete",
+    "days_of",
     "decode",
     "describe_changes",
     "dtype_storage",
@@ -102,16 +105,19 @@ __all__ = [
     "encode_growing",
     "fill_cells",
     "find_precision",
+    "get_format",
     "infer_column",
     "infer_schema",
     "inspect_table",
     "is_wordy",
+    "make_dates",
     "make_rules",
     "map_columns",
     "may_be_identifier",
     "number_table",
     "open_table",
     "pick",
+    "prepare",
     "profile_column",
     "quote",
     "read_number",
@@ -119,4 +125,5 @@ __all__ = [
     "restore_column",
     "retype",
     "select",
+    "show_day",
 ]

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import narwhals as nw
 import numpy as np
 import numpy.typing as npt
 
 from evenly._support import TableError
 from evenly.likelihoods import Likelihood, get_likelihood
 from evenly.tables.codes import ClassCodes, class_codes
-from evenly.tables.columns import BLOCK, Floats, TableColumn, blocks
+from evenly.tables.columns import BLOCK, Floats, Storage, TableColumn, blocks
+from evenly.tables.dates import days_of, make_dates, read_days
+from evenly.tables.formats import get_format
 from evenly.tables.profile import MISSING_MARKERS, ColumnProfile, read_number
 from evenly.tables.schema import Column, outside
 
@@ -35,6 +38,8 @@ def read_cells(column: Column, cells: TableColumn) -> tuple[Floats, list[Any]]:
 
 def _encode(column: Column, cells: TableColumn) -> tuple[Floats, list[Any]]:
     classes = class_codes(column)
+    if column.kind == "date" and (days := read_days(cells)) is not None:
+        return days - days_of(column.origin), []
     if cells.storage == "boolean" and not classes.all_numbers:  # True is "True"
         texts = [None if np.isnan(v) else str(bool(v)) for v in cells.numbers]
         cells = TableColumn(cells.name, np.array(texts, object))
@@ -46,18 +51,27 @@ def _encode(column: Column, cells: TableColumn) -> tuple[Floats, list[Any]]:
         return _encode_numbers(classes, numbers) if column.has_classes else (numbers, [])
     codes, distinct = cells.factorized
     gone = {str(marker) for marker in (*MISSING_MARKERS, *column.missing)}
+    read, origin = _reader(column), days_of(column.origin)
     unknown, lookup = [], np.full(len(distinct) + 1, np.nan)
     for code, value in enumerate(distinct):
         if isinstance(value, str) and value.strip() in gone and value not in classes.by_text:
             continue
-        number = read_number(value)
+        number = read(value)
         if column.has_classes:
             number = classes.by_text.get(str(value), None if number is None else classes.by_number.get(number))
         if number is None:
             unknown.append(value)
         else:
-            lookup[code] = number
+            lookup[code] = number - origin
     return lookup[codes], unknown
+
+
+def _reader(column: Column) -> Callable[[Any], float | None]:
+    """Return what reads the number of a cell."""
+    if column.format is None:
+        return read_number if column.kind != "date" else lambda value: None
+    read = get_format(column.format).read
+    return lambda value: read(value) if isinstance(value, str) else None
 
 
 def encode_growing(column: Column, cells: TableColumn) -> tuple[Column, Floats]:
@@ -126,18 +140,31 @@ def _encode_numbers(classes: ClassCodes, numbers: Floats) -> tuple[Floats, list[
     return encoded, sorted(unknown)
 
 
-def decode(column: Column, numbers: Floats, originals: Sequence[Any] = ()) -> npt.NDArray[Any]:
-    """Turn numbers back into cells: values as they are, codes into classes; None where missing.
+def decode(
+    column: Column, numbers: Floats, originals: Sequence[Any] = (), storage: Storage = "text"
+) -> npt.NDArray[Any]:
+    """Turn numbers back into cells: values as they are, or spelled in the column's format, and codes into classes.
 
-    `originals` are the cells that classes were read from, where a class is only the text of its cell.
+    Missing cells are None, NaT, or NaN among numbers. `originals` are the cells that classes were read from, where a
+    class is only the text of its cell; `storage` is how the cells are to be stored: numbers are not spelled.
     """
     if not column.has_classes:
-        return numbers
+        absolute = numbers + days_of(column.origin)
+        if column.format is not None and storage == "text":
+            return _spell(column.format, absolute)
+        return make_dates(absolute) if column.kind == "date" and storage == "time" else numbers
     by_text = {str(value): value for value in originals}
     classes = np.empty(len(column.classes or ()) + 1, dtype=object)
     classes[:-1] = [by_text.get(str(value), value) for value in column.classes or ()]
     codes = np.where(np.isnan(numbers), len(classes) - 1, numbers).astype(np.intp)
     return classes[np.clip(codes, 0, len(classes) - 1)]
+
+
+def _spell(pattern: str, numbers: Floats) -> npt.NDArray[Any]:
+    write = get_format(pattern).write
+    texts = np.empty(len(numbers), object)
+    texts[:] = [None if np.isnan(number) else write(number) for number in numbers.tolist()]
+    return texts
 
 
 def coded(column: Column) -> Column:
@@ -149,7 +176,7 @@ def coded(column: Column) -> Column:
     [0, 1]
     """
     classes = None if column.classes is None else list(range(len(column.classes)))
-    return column.model_copy(update={"classes": classes, "missing": [], "same": {}})
+    return column.model_copy(update={"classes": classes, "missing": [], "same": {}, "format": None})
 
 
 def column_likelihood(column: Column, own: Mapping[str, Likelihood] | None = None) -> Likelihood:
@@ -190,3 +217,12 @@ def check_values(column: Column, values: Floats, family: Likelihood) -> None:
             raise outside(column.name, f"maximum {high:g}", family)
         if family.support.whole and not (block == np.rint(block)).all():
             raise outside(column.name, "values that are not whole numbers", family)
+
+
+def prepare(column: Column, values: Any) -> Any:
+    """Apply the shift or the clip of a column; `values` may be a Narwhals expression."""
+    if column.clip is not None:
+        if isinstance(values, nw.Expr):
+            return nw.when(values < column.clip).then(column.clip).otherwise(values)
+        return np.maximum(values, column.clip)
+    return values + column.shift if column.shift else values

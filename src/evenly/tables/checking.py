@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import fields
 from functools import cache
-from typing import Any, NamedTuple, TypeVar, get_type_hints
+from typing import Any, NamedTuple, NotRequired, TypeVar, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 from typing_extensions import TypedDict
@@ -70,6 +70,8 @@ def _validate(adapter: TypeAdapter[Any], plain: Any, *, strict: bool) -> Any:
 def check_fields(kind: type, plain: Any, *, without: str = "") -> dict[str, Any]:
     """Return the fields of a dataclass from plain content, checked against the types that it declares.
 
+    A field that was added `later`, by its metadata, may be absent: older files do not have it.
+
     Parameters
     ----------
     without : str
@@ -89,7 +91,11 @@ def check_fields(kind: type, plain: Any, *, without: str = "") -> dict[str, Any]
 @cache
 def _fields_of(kind: Any, without: str) -> TypeAdapter[Any]:
     hints = get_type_hints(kind)
-    described = {one.name: hints[one.name] for one in fields(kind) if one.name != without}
+    described = {
+        one.name: NotRequired[hints[one.name]] if one.metadata.get("later") else hints[one.name]
+        for one in fields(kind)
+        if one.name != without
+    }
     return _adapter(described, ConfigDict(extra="forbid"), total=True)
 
 

@@ -7,14 +7,17 @@ import re
 from collections.abc import Callable, Collection, Hashable, Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 import narwhals as nw
 import numpy as np
 import numpy.typing as npt
 
-from evenly._support import NUMBER, TableError
-from evenly.tables.native_types import arrow_name
+from evenly._support import NUMBER, TELEPHONE, TableError
+from evenly.tables.native_types import arrow_name, pandas_name
+
+if TYPE_CHECKING:
+    from evenly.tables.order_evidence import Companions
 
 Floats = npt.NDArray[np.float64]
 Found = TypeVar("Found")
@@ -48,10 +51,12 @@ class TableColumn:
     """A Narwhals series, or a one-dimensional NumPy array."""
     memo: dict[Any, Any] | None = field(default=None, kw_only=True, repr=False, compare=False)
     """What was found in the cells, for whoever asks next; None if nothing is kept."""
+    companions: Companions | None = field(default=None, kw_only=True, repr=False, compare=False)
+    """The columns of the table, which may show what the column's numbers are; None if it has none in memory."""
 
     def fresh(self) -> TableColumn:
         """Return the column without the arrays that it caches, which go with the copy; its memo stays."""
-        return TableColumn(self.name, self.native, memo=self.memo)
+        return TableColumn(self.name, self.native, memo=self.memo, companions=self.companions)
 
     def remember(self, key: Hashable, find: Callable[[], Found]) -> Found:
         """Return what was found under a key before; else find it, and keep it if anything is kept."""
@@ -115,7 +120,7 @@ class TableColumn:
             return str(self.native.dtype)
         native, known = nw.to_native(self.native), str(self.native.dtype)
         if _is_pandas_like(self.native):
-            return str(native.dtype)
+            return pandas_name(native.dtype)
         if self.native.implementation.is_pyarrow():
             return arrow_name(native.type, known)
         return "object" if known == "Object" else str(native.dtype) if self.native.dtype.is_decimal() else known
@@ -189,6 +194,8 @@ class TableColumn:
         gone = stripped.is_in(list(markers))
         kept = stripped.filter(~gone)
         if not len(kept) or not kept.head(100).str.contains(NUMBER).all() or not kept.str.contains(NUMBER).all():
+            return None
+        if kept.head(100).str.contains(TELEPHONE).all() and kept.str.contains(TELEPHONE).all():
             return None
         numbers = np.full(len(cells), np.nan)
         numbers[(~gone).fill_null(False).to_numpy()] = kept.cast(float).to_numpy()

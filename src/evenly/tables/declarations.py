@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import numbers
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,20 +12,20 @@ import numpy as np
 from evenly._support import TableError
 from evenly.likelihoods import Likelihood, get_likelihood
 from evenly.tables.columns import TableColumn
+from evenly.tables.dates import NO_DATES, find_origin
 from evenly.tables.frames import open_table
-from evenly.tables.kind_inference import NO_DATA, decide_kind, find_classes
+from evenly.tables.kind_inference import NO_DATA, Decision, decide_kind, find_classes
+from evenly.tables.lazy import LazyColumn
 from evenly.tables.many_classes import in_order
 from evenly.tables.profile import ColumnProfile, Value, profile_column, read_number
 from evenly.tables.schema import CLASS_KINDS, KINDS, Column, Schema, declared_name, fits, implied_kind, outside
+from evenly.tables.settings import Bounds, Markers, check_bounds, check_markers, check_settings, pick, split_markers
 from evenly.tables.spellings import merge_classes as merge_spellings
+from evenly.tables.spellings import order_classes
 
 PAPER_CLIP = 1e-30
 """The paper's code raises the zeros of a positive column to this; kept to reproduce it, never a default."""
 
-Markers = Mapping[Any, Sequence[Value]] | Sequence[Value | Mapping[Any, Sequence[Value]]]
-"""Markers of missing cells: of all columns, by column, or a list that holds both: `[-999, {"age": [-1]}]`."""
-Bounds = tuple[float | None, float | None]
-"""The smallest and the largest number that a column may hold; None leaves an end open."""
 DECLARED = ("kinds", "likelihoods", "bounds", "schema", "missing")
 """The settings by which scaler, imputer, inspection and diagnosis are told about columns."""
 
@@ -90,71 +88,6 @@ def infer_schema(
     return Schema(columns=columns)
 
 
-def check_settings(opened: Any, **settings: Any) -> None:
-    """Refuse settings that are not mappings by column, or that name columns which the table does not have."""
-    known: set[Any] = {*opened.labels, *opened.names}
-    for setting, mapping in settings.items():
-        if mapping is not None and not isinstance(mapping, Mapping):
-            raise TableError(f"{setting} = {mapping!r}", "expected a mapping by column", '{"age": ...}')
-        for name in mapping or ():
-            if name not in known:
-                raise TableError(
-                    f"{setting} for it", f"expected one of {opened.names[:20]}", "check the spelling", column=name
-                )
-
-
-def check_markers(missing: Any) -> Callable[[Any, str], tuple[Value, ...]]:
-    """Return the markers of missing cells by column: those of all columns, and its own.
-
-    Examples
-    --------
-    >>> check_markers([-999, {"age": [-1]}])("age", "age")
-    (-999, -1)
-    """
-    common, by_column = _split_markers(missing)
-    return lambda label, name: (*common, *(one for own in by_column for one in pick(own, label, name) or ()))
-
-
-def _split_markers(missing: Any) -> tuple[list[Value], list[Mapping[Any, Sequence[Value]]]]:
-    """Return the markers of all columns, and the mappings of columns to theirs."""
-    given = [missing] if isinstance(missing, Mapping) else () if missing is None else missing
-    by_column = (
-        []
-        if isinstance(given, str) or not isinstance(given, Sequence)
-        else [one for one in given if isinstance(one, Mapping)]
-    )
-    for one in (given, *(own for mapping in by_column for own in mapping.values())):
-        if isinstance(one, str) or not isinstance(one, Sequence):
-            raise TableError(
-                f"missing = {one!r}", "expected a list of markers, or a mapping of column to one", "[-999]"
-            )
-    return [one for one in given if not isinstance(one, Mapping)], by_column
-
-
-def check_bounds(value: Any, name: str) -> Bounds | None:
-    """Return the declared bounds of a column; refuse what is not a pair of numbers in their order."""
-    if value is None:
-        return None
-    pair = tuple(value) if isinstance(value, Sequence) and not isinstance(value, str) else ()
-    numbers_only = all(
-        one is None or (isinstance(one, numbers.Real) and not isinstance(one, bool) and not math.isnan(one))
-        for one in pair
-    )
-    if len(pair) != 2 or not numbers_only:
-        raise TableError(f"bounds = {value!r}", "expected (lower, upper)", "None leaves an end open", column=name)
-    lower, upper = (None if one is None or math.isinf(one) else float(one) for one in pair)
-    if lower is not None and upper is not None and lower > upper:
-        raise TableError(f"bounds = {value!r}", "expected the lower one first", column=name)
-    return lower, upper
-
-
-def pick(mapping: Mapping[Any, Any] | None, label: Any, name: str) -> Any:
-    """Return the entry of a column in a mapping, by its label or its name."""
-    if not mapping:
-        return None
-    return mapping[label] if label in mapping else mapping.get(name)
-
-
 def infer_column(
     cells: TableColumn,
     profile: ColumnProfile,
@@ -170,14 +103,28 @@ def infer_column(
         raise TableError(f"the kind {kind!r}", f"expected one of {', '.join(KINDS)}", column=cells.name)
     if kind == "ignore":
         return Column(name=cells.name, kind="ignore", note="declared")
-    kind, note = _choose_kind(cells, profile, kind, likelihood)
-    markers = list(profile.markers)
-    column = Column(name=cells.name, kind=kind, missing=markers, note=note)  # type: ignore[arg-type]  # one of KINDS
+    wanted = kind or (implied_kind(likelihood) if likelihood is not None else None)
+    if profile.spelled is not None and _may_be(wanted, profile.spelled):
+        profile = profile.spelled
+    chosen = _choose_kind(cells, profile, kind, likelihood)
+    column = Column(
+        name=cells.name,
+        kind=chosen.kind,
+        missing=list(profile.markers),
+        format=profile.format,
+        origin=find_origin(profile.mean) if profile.dates else None,
+        note=chosen.reason,
+        confidence=chosen.confidence,
+        alternative=chosen.alternative,
+        groups=chosen.groups,
+    )
     if column.kind == "ignore":
         return column
     _refuse_cells(column, profile)
     if column.has_classes:
         column.classes = list(classes) if classes else in_order(column, find_classes(cells, profile), profile)
+        if not classes and cells.categories is None:
+            column = order_classes(column, profile)
         if not column.classes:
             return Column(name=cells.name, kind="ignore", note=NO_DATA)
         if column.kind == "binary" and len(column.classes) > 2:
@@ -197,31 +144,41 @@ def infer_column(
     return column
 
 
+def _may_be(kind: str | None, spelled: ColumnProfile) -> bool:
+    """Whether a kind, declared or to be inferred, is one of the numbers or dates that cells stand for."""
+    return kind is None or (kind == "date" if spelled.dates else kind not in (*CLASS_KINDS, "date"))
+
+
 def _choose_kind(
     cells: TableColumn, profile: ColumnProfile, kind: str | None, likelihood: str | Likelihood | None
-) -> tuple[str, str]:
+) -> Decision:
     """Return the kind of a column, declared or inferred, and the reason for it; refuse a likelihood of another kind."""
-    note = "declared"
-    if kind is None:
-        kind, note = decide_kind(cells, profile)
+    if kind is not None:
+        decision = Decision(kind, "declared")  # type: ignore[arg-type]  # one of KINDS
+    else:
+        decision = decide_kind(cells, profile)
         if likelihood is not None:
-            kind = kind if fits(likelihood, kind) else implied_kind(likelihood)
-            note = f"declared {declared_name(likelihood)}"
-    if likelihood is not None and not fits(likelihood, kind):
+            implied = decision.kind if fits(likelihood, decision.kind) else implied_kind(likelihood)
+            decision = Decision(implied, f"declared {declared_name(likelihood)}")  # type: ignore[arg-type]
+    if likelihood is not None and not fits(likelihood, decision.kind):
         name = declared_name(likelihood)
         raise TableError(
-            f"the kind {kind!r} and the likelihood {name!r}",
+            f"the kind {decision.kind!r} and the likelihood {name!r}",
             f"{name} goes with {implied_kind(likelihood)!r}",
             "declare one of the two only",
             column=cells.name,
         )
-    return kind, note
+    return decision
 
 
 def _refuse_cells(column: Column, profile: ColumnProfile) -> None:
     """Refuse cells that a column of its kind cannot hold."""
     if not profile.n:
         return
+    if column.kind == "date":
+        if profile.dates:
+            return
+        raise TableError("no dates", "date expects dates, or texts of them in one format", column=column.name)
     if profile.storage in ("time", "other"):
         what = "dates or times" if profile.storage == "time" else "cells that are neither numbers nor texts"
         raise TableError(
@@ -235,13 +192,22 @@ def _refuse_cells(column: Column, profile: ColumnProfile) -> None:
 
 
 def complete(column: Column, cells: TableColumn, profile: Callable[[], ColumnProfile] | None = None) -> Column:
-    """Return a copy of a declared column; if it leaves out its classes, they are taken from the table."""
+    """Return a copy of a declared column; if it leaves out its classes or its format, they are taken from the table."""
     column = column.model_copy(deep=True)
+    if column.has_classes or column.kind == "ignore" or cells.storage not in ("text", "time"):
+        pass
+    elif column.format is None or (column.kind == "date" and column.origin is None):
+        seen = profile_column(cells, column.missing) if profile is None else profile()
+        if seen.spelled is not None and _may_be(column.kind, seen.spelled):
+            column.format = column.format or seen.spelled.format
+            column.origin = column.origin or (find_origin(seen.spelled.mean) if seen.spelled.dates else None)
     if column.has_classes and column.classes is None:
         seen = profile_column(cells, column.missing) if profile is None else profile()
         _refuse_cells(column, seen)
-        found = in_order(column, find_classes(cells, seen), seen)
-        column.classes = [one for one in found if str(one) not in column.same]
+        given = column.model_copy(update={"classes": in_order(column, find_classes(cells, seen), seen)})
+        found = given if cells.categories is not None or column.same else order_classes(given, seen)
+        column.classes = [one for one in found.classes or () if str(one) not in column.same]
+        column.same = found.same
     return column
 
 
@@ -256,6 +222,8 @@ class Rule:
     markers: tuple[Value, ...] = ()
     bounds: Bounds | None = None
     zeros: str = "shift"
+    dates: bool = True
+    """Whether columns that are found to be dates are variables."""
 
     @property
     def decided(self) -> bool:
@@ -279,6 +247,16 @@ class Rule:
             return self.bounds
         return self.declared.lower, self.declared.upper
 
+    def _where_it_is(self, column: Column, profile: ColumnProfile, cells: TableColumn) -> Column:
+        """Return an inferred column as its estimator and its engine can use it, with the reason."""
+        if column.kind == "date" and not self.dates:
+            return Column(name=self.name, kind="ignore", note=NO_DATES)
+        lost = profile.about or (NO_DATES if column.note == NO_DATES and self.dates else "")
+        if isinstance(cells, LazyColumn) and lost and not column.is_spelled:
+            note = f"{column.note}; {lost}".removeprefix("; ") if lost != column.note else lost
+            return column.model_copy(update={"note": f"{note}, which a lazy frame does not read"})
+        return column
+
     def _with_settings(self, declared: Column) -> Column:
         """Return the column of the schema, with the markers and the bounds of the settings."""
         own: dict[str, Any] = {"missing": list(self.missing)} if declared.kind != "ignore" else {}
@@ -288,7 +266,7 @@ class Rule:
 
     def check_bounded(self, column: Column) -> None:
         """Refuse bounds in the settings that would have no effect."""
-        if self.bounds is not None and (column.has_classes or column.kind == "ignore"):
+        if self.bounds is not None and (column.has_classes or column.kind in ("date", "ignore")):
             raise TableError(
                 f"bounds for a column of the kind {column.kind!r}",
                 "expected real, positive or count",
@@ -323,11 +301,15 @@ class Rule:
             classes=None if declared is None else declared.classes,
             zeros=self.zeros,
         )
+        if kind is None and self.likelihood is None:
+            column = self._where_it_is(column, seen, cells)
         self.check_bounded(column)
         if column.kind != "ignore":  # later tables may hold what this one does not
             column.missing = list(dict.fromkeys([*column.missing, *self.missing]))
             if declared is not None and declared.classes and column.has_classes:
                 column.same = dict(declared.same)
+            if declared is not None and declared.format and column.is_spelled:
+                column.format, column.origin = declared.format, declared.origin or column.origin
         return column, seen
 
 
@@ -348,7 +330,7 @@ def make_rules(
     known = {column.name: column for column in given.columns} if given else {}
     check_settings(opened, kinds=kinds, likelihoods=likelihoods, bounds=bounds, schema=known)
     markers = check_markers(missing)
-    for by_column in _split_markers(missing)[1]:
+    for by_column in split_markers(missing)[1]:
         check_settings(opened, missing=by_column)
     return [
         Rule(

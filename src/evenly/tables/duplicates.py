@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import narwhals as nw
 import numpy as np
 import numpy.typing as npt
 
@@ -60,10 +61,22 @@ def _codes(column: TableColumn) -> Codes:
             return _mix(plain.view(np.uint64))
     if column.storage == "text":
         return _mix(column.factorized[0].astype(np.int64).view(np.uint64))
-    native = column.native
+    native = _plain(column.native)
     cells = native.tolist() if isinstance(native, np.ndarray) else native.to_list()
     places: dict[str, int] = {}
     return _mix(np.array([places.setdefault(_text(cell), len(places)) for cell in cells], np.uint64))
+
+
+def _plain(native: Any) -> Any:
+    """Return dates and times of Polars and Arrow as the whole numbers that they are: Python's end in the year 9999."""
+    if isinstance(native, np.ndarray) or not native.dtype.is_temporal():
+        return native
+    if native.implementation.is_polars():
+        return native.to_native().to_physical()
+    if native.implementation.is_pyarrow():
+        own = native.to_native()
+        return nw.from_native(own.cast(f"int{own.type.bit_width}"), series_only=True)
+    return native
 
 
 def _text(cell: object) -> str:

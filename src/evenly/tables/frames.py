@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from evenly._support import TableError, as_text, refuse_duplicates
 from evenly.tables.columns import TableColumn, missing_cells
+from evenly.tables.order_evidence import Companions
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,13 @@ class Table:
     native: Any = field(repr=False, default=None)
     frame: Any = field(repr=False, default=None)
     """The table as a Narwhals frame with text labels; None for an array."""
+
+    def __post_init__(self) -> None:
+        """Let the columns know each other."""
+        if any(one.companions is None for one in self.columns):
+            together = Companions([replace(one, companions=None) for one in self.columns])
+            linked = [replace(one, companions=one.companions or together) for one in self.columns]
+            object.__setattr__(self, "columns", linked)
 
     @property
     def names(self) -> list[str]:
@@ -270,7 +278,8 @@ def _pandas_column(column: Any, index: Any) -> Any:
 
     if isinstance(column, (np.ndarray, pd.api.extensions.ExtensionArray)) and column.dtype == object:
         return pd.Series(np.asarray(column), index=index, dtype=object)
-    return column
+    # Before pandas 3, whoever writes to the new table would write to the one that the column came from.
+    return column.copy() if isinstance(column, pd.Series) and int(pd.__version__.partition(".")[0]) < 3 else column
 
 
 def _polars_series(column: Any) -> Any:

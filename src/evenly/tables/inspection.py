@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -14,12 +14,15 @@ from evenly._support import TableError
 from evenly.likelihoods import FAMILIES, Likelihood
 from evenly.tables.cells import check_values, column_likelihood, encode
 from evenly.tables.columns import TableColumn
-from evenly.tables.declarations import Bounds, Markers, Rule, infer_column, make_rules
+from evenly.tables.dates import show_day
+from evenly.tables.declarations import Rule, infer_column, make_rules
 from evenly.tables.duplicates import count_duplicates
+from evenly.tables.formats import find_format
 from evenly.tables.frames import map_columns, open_table
 from evenly.tables.kind_inference import NO_DATA
 from evenly.tables.profile import ColumnProfile, Value, profile_column, read_number
-from evenly.tables.schema import Column, Schema
+from evenly.tables.schema import Column, Confidence, Kind, Schema
+from evenly.tables.settings import Bounds, Markers
 from evenly.tables.spellings import describe_spellings, find_spellings
 from evenly.tables.spellings import merge_classes as merge_spellings
 
@@ -64,10 +67,16 @@ class InspectedColumn:
         The same as a share of the rows.
     n_distinct : int or None
         Number of distinct values; None for numbers that were not counted, and for dates.
-    range : tuple of float, or None
-        The smallest and the largest number, infinities left out.
+    range : tuple of float or str, or None
+        The smallest and the largest number, infinities left out; of dates, the first and the last, as texts.
     warnings : tuple of str
         What seems wrong, and what to do about it.
+    confidence : {"sure", "likely", "doubtful"}
+        How sure the kind is.
+    alternative : str or None
+        The kind that the column may be instead, if that is not sure.
+    groups : bool
+        Whether the column names units that have several rows each.
     """
 
     name: str
@@ -76,9 +85,22 @@ class InspectedColumn:
     n_missing: int
     missing_share: float
     n_distinct: int | None
-    range: tuple[float, float] | None
+    range: tuple[float, float] | tuple[str, str] | None
     note: str
     warnings: tuple[str, ...]
+    confidence: Confidence = "sure"
+    alternative: Kind | None = None
+    groups: bool = False
+
+    @property
+    def doubt(self) -> str:
+        """What else a column of a doubtful kind may be, and how to say so; empty for the others."""
+        if self.confidence != "doubtful" or self.alternative is None:
+            return ""
+        told, option = f"kinds={{{self.name!r}: {self.alternative!r}}}", shlex.quote(f"{self.name}={self.alternative}")
+        return (
+            f"taken for {self.kind}, but may be {self.alternative}: if it is, say so with `{told}` (`--kind {option}`)"
+        )
 
 
 @dataclass(frozen=True)
@@ -110,6 +132,11 @@ class Inspection:
             if column.name == name:
                 return column
         raise KeyError(name)
+
+    @property
+    def by_doubt(self) -> list[InspectedColumn]:
+        """The columns, those of a doubtful kind first, otherwise in the order of the table."""
+        return sorted(self.columns, key=lambda one: one.confidence != "doubtful")
 
     def to_plain(self) -> dict[str, Any]:
         """Return everything but the schema as plain values for JSON."""
@@ -201,7 +228,7 @@ def _inspect_column(cells: TableColumn, rule: Rule, *, merge: bool) -> tuple[Col
         warnings = _disagreement(column, cells)
     if merge:
         column = merge_spellings(column, profile)
-    return column, _inspected(column, cells, profile, n_infinite, warnings)
+    return column, _inspected(column, cells, profile.reading(spelled=column.is_spelled), n_infinite, warnings)
 
 
 def _profile_finite(cells: TableColumn, markers: Sequence[Value]) -> tuple[TableColumn, ColumnProfile, int]:
@@ -235,7 +262,8 @@ def _inspected(
     column: Column, cells: TableColumn, profile: ColumnProfile, n_infinite: int, warnings: Sequence[str]
 ) -> InspectedColumn:
     n_rows = profile.n_rows
-    n_observed = cells.n_observed if profile.storage in ("time", "other") else profile.n
+    opaque = profile.storage in ("time", "other") and not profile.dates
+    n_observed = cells.n_observed if opaque else profile.n
     n_missing = n_rows - n_observed - n_infinite
     declared = column.kind == "ignore" and column.note in ("declared", "")
     return InspectedColumn(
@@ -245,10 +273,18 @@ def _inspected(
         n_missing=n_missing,
         missing_share=n_missing / n_rows,
         n_distinct=len(profile.distinct) if profile.distinct is not None else None,
-        range=(profile.minimum, profile.maximum) if profile.numeric and profile.n else None,
+        range=_range(profile) if profile.numeric and profile.n else None,
         note=column.note,
         warnings=() if declared else (*warnings, *_warnings(column, profile, n_infinite)),
+        confidence=column.confidence,
+        alternative=column.alternative,
+        groups=column.groups,
     )
+
+
+def _range(profile: ColumnProfile) -> tuple[float, float] | tuple[str, str]:
+    low, high = profile.minimum, profile.maximum
+    return (show_day(low), show_day(high)) if profile.dates else (low, high)
 
 
 def _warnings(column: Column, profile: ColumnProfile, n_infinite: int) -> list[str]:
@@ -260,13 +296,16 @@ def _warnings(column: Column, profile: ColumnProfile, n_infinite: int) -> list[s
     if (profile.numeric and profile.minimum == profile.maximum) or (
         profile.distinct is not None and len(profile.distinct) == 1
     ):
-        value = f"{profile.minimum:.15g}" if profile.numeric else repr(profile.distinct[0] if profile.distinct else "")
+        shown = show_day(profile.minimum) if profile.dates else f"{profile.minimum:.15g}"
+        value = shown if profile.numeric else repr(profile.distinct[0] if profile.distinct else "")
         found.append(f"constant: every observed cell is {value}, so there is nothing to learn")
     elif column.kind == "ignore":
         found.append(f"{column.note.partition(';')[0]}: passed through untouched{_how_to_use(column, profile)}")
     if column.has_classes:
         apart = [group for group in find_spellings(profile) if len(group.keys() - column.same.keys()) > 1]
         found += describe_spellings(apart)
+    if profile.dates:
+        return found
     return found + (_suspicious_numbers(profile) if profile.numeric else _suspicious_texts(profile))
 
 
@@ -303,23 +342,34 @@ def _suspicious_texts(profile: ColumnProfile) -> list[str]:
     if profile.distinct is None or profile.counts is None:
         return []
     texts = [(str(text), n) for text, n in zip(profile.distinct, profile.counts, strict=True)]
-    strays = dict(_strays(texts))
+    what, few = _strays(texts)
+    strays = dict(few)
     found = []
     if strays:
         listed = ", ".join(map(repr, strays))
         cells = _times(sum(strays.values()), "cell")
-        found.append(f"numbers, except for {listed} ({cells}), so taken for texts: {_remedy(listed, *strays)}")
+        found.append(f"{what}, except for {listed} ({cells}), so taken for texts: {_remedy(listed, *strays)}")
     for text, n in texts:
         if text not in strays and text.strip().lower() in WORDS:
             found.append(f"{text!r} appears {_times(n, 'time')}: {_remedy(repr(text), text)}")
     return found
 
 
-def _strays(texts: Sequence[tuple[str, int]]) -> list[tuple[str, int]]:
-    """Return the few texts, in few cells, that keep a column from being numbers."""
+def _strays(texts: Sequence[tuple[str, int]]) -> tuple[str, list[tuple[str, int]]]:
+    """Return the few texts, in few cells, that keep a column from being numbers; and what its others are."""
+    strays = _few(texts, lambda text: read_number(text) is None)
+    if strays:
+        return "numbers", strays
+    strays = _few(texts, lambda text: not any(map(str.isdigit, text)))
+    found = find_format([text for text, _ in texts if any(map(str.isdigit, text))]) if strays else None
+    return ("", []) if found is None else (found.note, strays)
+
+
+def _few(texts: Sequence[tuple[str, int]], is_stray: Callable[[str], bool]) -> list[tuple[str, int]]:
+    """Return the texts that are strays, if they are few and in few cells."""
     strays: list[tuple[str, int]] = []
     for pair in texts:
-        if read_number(pair[0]) is None:
+        if is_stray(pair[0]):
             strays.append(pair)
             if len(strays) > MOST_STRAYS:
                 return []

@@ -49,6 +49,8 @@ def arrow_type(name: str) -> Any:
         return pa.dictionary(arrow_type(found[2]), arrow_type(found[1]), found[3] == "1")
     if found := re.fullmatch(r"(decimal\d+)\((\d+), (-?\d+)\)", name):
         return getattr(pa, found[1])(int(found[2]), int(found[3]))
+    if found := re.fullmatch(r"timestamp\[(\w+), tz=(.+)\]", name):
+        return pa.timestamp(found[1], found[2])
     try:
         return pa.type_for_alias({"Float64": "double", "Float32": "float", "Boolean": "bool"}.get(name, name.lower()))
     except ValueError:
@@ -72,7 +74,22 @@ def polars_type(name: str, classes: list[Any] | None) -> Any:
         return pl.Enum(classes) if classes else None
     if found := re.fullmatch(r"Decimal\(precision=(\d+), scale=(\d+)\)", name):
         return pl.Decimal(int(found[1]), int(found[2]))
+    if found := re.fullmatch(r"Datetime\(time_unit='(\w+)', time_zone=(?:None|'([^']+)')\)", name):
+        return pl.Datetime(found[1], found[2])  # type: ignore[arg-type]  # one of three units
     return None if base in ("Unknown", "Object", "Decimal") else getattr(pl, base, None)
+
+
+def pandas_name(dtype: Any) -> str:
+    """Return the name of a pandas type; those of texts say where they are kept, if that is not the default.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> pandas_name(pd.StringDtype("python")), pandas_name(np.dtype("int64"))
+    ('StringDtype(python)', 'int64')
+    """
+    # Texts whose missing cells are NaN, `str`, are the usual ones of pandas 3: wherever it keeps them by default.
+    return f"StringDtype({dtype.storage})" if str(dtype) == "string" and hasattr(dtype, "storage") else str(dtype)
 
 
 def pandas_type(name: str, classes: list[Any] | None, *, ordered: bool) -> Any:
@@ -89,6 +106,10 @@ def pandas_type(name: str, classes: list[Any] | None, *, ordered: bool) -> Any:
         return pd.CategoricalDtype(classes, ordered=ordered)
     if name.endswith("[pyarrow]") and (found := arrow_type(name.removesuffix("[pyarrow]"))) is not None:
         return pd.ArrowDtype(found)
+    if found := re.fullmatch(r"StringDtype\((\w+)\)", name):
+        return pd.StringDtype(found[1])
+    if name == "str":  # which pandas 2 takes for NumPy's texts
+        return pd.StringDtype(na_value=np.nan)
     return pd.api.types.pandas_dtype(name)
 
 

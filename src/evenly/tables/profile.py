@@ -7,16 +7,20 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
+import narwhals as nw
 import numpy as np
 
-from evenly._support import SPACED_NUMBER, TableError
+from evenly._support import SPACED_NUMBER, TELEPHONE, TableError
 from evenly.tables.columns import Floats, TableColumn, blocks
+from evenly.tables.dates import read_days
+from evenly.tables.formats import find_format
 
 Value = bool | int | float | str
 
 MISSING_MARKERS = ("", "?", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NULL", "null", "<NA>")
 """Texts that are read as missing cells without being declared. `None` and `-` are not: they may be real classes."""
 
+_TELEPHONE = re.compile(TELEPHONE)
 _SPACED_NUMBER = re.compile(SPACED_NUMBER)
 
 
@@ -58,6 +62,18 @@ class ColumnProfile:
     """How often each number occurs, if `numbers` are distinct ones that were counted."""
     number_summary: NumberSummary | None = None
     text_summary: TextSummary | None = None
+    format: str | None = None
+    """The pattern in which texts spell `numbers`, if these are no plain numbers."""
+    about: str = ""
+    """What such texts are, in words; also where an engine cannot read them."""
+    dates: bool = False
+    """Whether `numbers` are days since 1970-01-01."""
+    spelled: ColumnProfile | None = None
+    """Of a column of texts or times: the profile of the numbers that its cells stand for in a format."""
+
+    def reading(self, *, spelled: bool) -> ColumnProfile:
+        """Return the profile of the numbers that texts spell, if these are meant and they do; else itself."""
+        return self if not spelled or self.spelled is None else self.spelled
 
     @property
     def numeric(self) -> bool:
@@ -85,12 +101,30 @@ class ColumnProfile:
         return min(float(b[b > 0].min()) for b in blocks(self.numbers) if (b > 0).any())
 
     @property
+    def n_distinct(self) -> int | None:
+        """How many distinct values there are; None where nobody counted them."""
+        if self.distinct is not None:
+            return len(self.distinct)
+        if self.number_summary is not None:
+            return self.number_summary.n_distinct
+        if self.text_summary is not None:
+            return self.text_summary.n_distinct
+        return None if self.numbers is None else len(np.unique(self.numbers[~np.isnan(self.numbers)]))
+
+    @property
     def all_differ(self) -> bool:
         """Whether all numbers are known to differ."""
-        if self.number_summary is not None:
-            return self.number_summary.n_distinct == self.n
-        assert self.numbers is not None
-        return len(np.unique(self.numbers[~np.isnan(self.numbers)])) == self.n
+        return self.n_distinct == self.n
+
+    @property
+    def two_valued(self) -> bool:
+        """Whether all numbers are one of two: they are if their variance is the largest that their mean allows."""
+        if self.distinct is not None:
+            return len(self.distinct) == 2
+        low, high = self.minimum, self.maximum
+        if not (low < high and self.numbers is not None):  # numbers that are elsewhere have no list of classes
+            return False
+        return self.n_distinct == 2 if self.variance > 0.999 * (high - self.mean) * (self.mean - low) else False
 
 
 def profile_column(column: TableColumn, missing: Sequence[Value] = (), weights: Floats | None = None) -> ColumnProfile:
@@ -110,7 +144,9 @@ def _profile(column: TableColumn, missing: Sequence[Value], weights: Floats | No
         return _profile_numbers(column, numbers, tuple(missing) if hit.any() else (), weights)
     n_rows = len(column.native) if weights is None else int(weights.sum())
     if column.storage in ("time", "other"):
-        return ColumnProfile(column.storage, n_rows, n_rows)
+        profile = ColumnProfile(column.storage, n_rows, n_rows)
+        days = None if weights is not None or column.storage == "other" else read_days(column)
+        return profile if days is None else replace(profile, spelled=_profile_dates(column, days))
     gone = {str(marker) for marker in (*MISSING_MARKERS, *missing)}
     if (spelled := column.spelled_numbers(gone)) is not None:
         return _profile_numbers(column, spelled[0], tuple(spelled[1]))
@@ -129,11 +165,29 @@ def _profile(column: TableColumn, missing: Sequence[Value], weights: Floats | No
         lookup[:-1][~is_marker] = parsed
         return _profile_numbers(column, lookup[codes], markers, weights)
     n = int(counts[~is_marker].sum())
-    return ColumnProfile("text", n_rows, n, distinct=tuple(kept), counts=tuple(counts[~is_marker]), markers=markers)
+    profile = ColumnProfile("text", n_rows, n, distinct=tuple(kept), counts=tuple(counts[~is_marker]), markers=markers)
+    if column.categories is not None or not all(isinstance(value, str) for value in kept):
+        return profile
+    if (found := find_format(kept)) is None:
+        return profile
+    if weights is not None and found.expression(nw.col(column.name)) is None:
+        return replace(profile, about=found.note)
+    lookup = np.full(len(distinct) + 1, np.nan)
+    lookup[:-1][~is_marker] = [found.read(text) for text in kept]
+    of_numbers = _profile_numbers(column, lookup[codes], markers, weights)
+    of_numbers = replace(of_numbers, format=found.pattern, about=found.note, dates=found.reads_dates)
+    return replace(profile, spelled=of_numbers)
+
+
+def _profile_dates(column: TableColumn, days: Floats) -> ColumnProfile:
+    return replace(_profile_numbers(column, days, ()), about="dates", dates=True)
 
 
 def _numbers_of(values: Iterable[Any]) -> list[float] | None:
-    """Return the numbers that cells spell; None as soon as one of them spells none."""
+    """Return the numbers that cells spell; None as soon as one of them spells none, or if all are telephone numbers."""
+    values = list(values)
+    if all(isinstance(value, str) and _TELEPHONE.match(value) for value in values):
+        return None
     numbers = []
     for value in values:
         number = read_number(value)

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from evenly._support import TableError
 from evenly.tables.columns import Stored, TableColumn, missing_cells
+from evenly.tables.dates import build_dates
 from evenly.tables.native_types import CellType, arrow_type, cell_type, numpy_type, pandas_type, polars_type
 
 Flags = npt.NDArray[np.bool_]
@@ -64,6 +65,8 @@ def _masked(plain: npt.NDArray[Any], missing: Flags) -> npt.NDArray[Any]:
 
 def _build(values: npt.NDArray[Any], container: str, dtype: Any, stored: Stored) -> Any:
     """Make a native column of numbers or classes; `dtype` None takes the type that its cells have."""
+    if values.dtype.kind == "M":
+        return build_dates(values, container, dtype)
     missing = missing_cells(values)
     if container == "pandas" and type(dtype).__name__ == "CategoricalDtype":
         import pandas as pd

@@ -13,11 +13,15 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from evenly._support import TableError, align, one_line, parse_json, read_limited, show, write_text
 from evenly.likelihoods import FAMILIES, Likelihood, likelihood_name
 from evenly.tables.checking import Problem, first_problem
+from evenly.tables.dates import days_of
+from evenly.tables.formats import get_format
 from evenly.tables.profile import Value
 
-Kind = Literal["real", "positive", "count", "binary", "categorical", "ordinal", "ignore"]
-KINDS: tuple[Kind, ...] = ("real", "positive", "count", "binary", "categorical", "ordinal", "ignore")
+Kind = Literal["real", "positive", "count", "binary", "categorical", "ordinal", "date", "ignore"]
+KINDS: tuple[Kind, ...] = ("real", "positive", "count", "binary", "categorical", "ordinal", "date", "ignore")
 CLASS_KINDS = ("binary", "categorical", "ordinal")
+Confidence = Literal["sure", "likely", "doubtful"]
+"""How sure an inferred kind is."""
 MOST_BYTES, MOST_VALUES = 1 << 26, 10_000
 """The largest file of a schema, and the largest number of classes or markers of a column in it."""
 SEE = "see docs/schema.md"
@@ -34,7 +38,7 @@ class Column(BaseModel):
     Attributes
     ----------
     kind : str
-        `real`, `positive`, `count`, `binary`, `categorical`, `ordinal`, or `ignore` (no variable).
+        `real`, `positive`, `count`, `binary`, `categorical`, `ordinal`, `date`, or `ignore` (no variable).
     likelihood : str or None
         The name of its likelihood; None for an ignored column.
     classes : list or None
@@ -49,10 +53,20 @@ class Column(BaseModel):
         Declared bounds; a cell outside is an error in fit, and clipped to them in new rows.
     missing : list
         Markers that are read as missing cells.
+    format : str or None
+        How texts spell the numbers of the column, as a pattern: `$#,##0.00`, `0 %`, `%d.%m.%Y`.
+    origin : str or None
+        The day that a column of dates counts its days from, such as `2024-01-31`.
     same : dict
         Other spellings of a class, each with that class: `{"YES": "Yes"}`. Cells keep theirs.
     note : str
         The reason, in words.
+    confidence : {"sure", "likely", "doubtful"}
+        How sure the kind is; what was declared is sure.
+    alternative : str or None
+        The kind that the column may be instead, if that is not sure.
+    groups : bool
+        Whether the column names units that have several rows each, such as the persons of a panel.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -66,8 +80,13 @@ class Column(BaseModel):
     lower: float | None = None
     upper: float | None = None
     missing: list[Value] = []
+    format: str | None = None
+    origin: str | None = None
     same: dict[str, Value] = {}
     note: str = ""
+    confidence: Confidence = "sure"
+    alternative: Kind | None = None
+    groups: bool = False
 
     @field_validator("classes")
     @classmethod
@@ -78,6 +97,7 @@ class Column(BaseModel):
 
     @model_validator(mode="after")
     def _consistent(self) -> Column:
+        self._check_format()
         if self.kind == "ignore":
             return self
         if self.likelihood is None:
@@ -98,6 +118,17 @@ class Column(BaseModel):
             raise ValueError(f"lower = {self.lower:g} lies above upper = {self.upper:g}")
         return self
 
+    def _check_format(self) -> None:
+        """Refuse a format that is none of the column; editing the kind alone is enough to lose it."""
+        if self.kind == "ignore" or self.has_classes:
+            self.format = None
+        elif self.format is not None and get_format(self.format).reads_dates != (self.kind == "date"):
+            of = "dates" if self.kind == "date" else "numbers"
+            raise ValueError(f"the format {self.format!r} is none of {of}")
+        if self.kind != "date":
+            self.origin = None
+        days_of(self.origin)  # refuses what is no date
+
     def _check_spellings(self) -> None:
         if self.classes is None:
             return
@@ -105,6 +136,11 @@ class Column(BaseModel):
         for spelling, one in self.same.items():
             if str(one) not in known or spelling in known:
                 raise ValueError(f"`same` reads {spelling!r} as {one!r}: expected a class, and {spelling!r} to be none")
+
+    @property
+    def is_spelled(self) -> bool:
+        """Whether its cells stand for numbers that they are not themselves: dates, or texts in a format."""
+        return self.format is not None or self.kind == "date"
 
     @property
     def has_classes(self) -> bool:
@@ -238,6 +274,10 @@ def _details(column: Column) -> str:
     if column.classes is not None:
         shown = [str(value) for value in column.classes[:4]]
         parts.append(" | ".join(shown) + (f" | ... ({len(column.classes)})" if len(column.classes) > 4 else ""))
+    if column.format is not None:
+        parts.append(f"format: {column.format}")
+    if column.origin is not None:
+        parts.append(f"days from {column.origin}")
     if column.shift:
         parts.append(f"shift {column.shift:g}")
     if column.clip:

@@ -6,6 +6,30 @@ from collections.abc import Sequence
 
 from evenly.tables.profile import ColumnProfile
 from evenly.tables.schema import DEFAULT_LIKELIHOOD, Column
+from evenly.tables.word_scales import find_order
+
+
+def order_classes(column: Column, profile: ColumnProfile) -> Column:
+    """Return a column with its classes in the order that everybody knows, and words for the same as one class.
+
+    Examples
+    --------
+    >>> column = Column(name="smoker", kind="binary", same={}, classes=["Yes", "no"])
+    >>> profile = ColumnProfile("text", 9, 9, distinct=("Yes", "no", "YES"), counts=(5, 3, 1))
+    >>> ordered = order_classes(column, profile)
+    >>> ordered.classes, ordered.same
+    (['no', 'Yes'], {'YES': 'Yes'})
+    """
+    found = find_order(profile.distinct or ())
+    if found is None or profile.counts is None:
+        return column
+    count = dict(zip(map(str, profile.distinct or ()), profile.counts, strict=True))
+    texts = sorted(found.places, key=lambda text: (found.places[text], -count[text]))
+    first: dict[float, str] = {}
+    for text in texts:
+        first.setdefault(found.places[text], text)
+    same = {text: first[place] for text in texts if (place := found.places[text]) in first and first[place] != text}
+    return column.model_copy(update={"classes": [*first.values()], "same": {**column.same, **same}})
 
 
 def find_spellings(profile: ColumnProfile) -> list[dict[str, int]]:
@@ -37,7 +61,8 @@ def merge_classes(column: Column, profile: ColumnProfile) -> Column:
     """
     if not column.has_classes or column.classes is None:
         return column
-    same = {other: kept for kept, *others in find_spellings(profile) for other in others}
+    groups = [group for group in find_spellings(profile) if next(iter(group)) not in column.same]
+    same = {other: kept for kept, *others in groups for other in others}
     if not same:
         return column
     classes = [one for one in column.classes if one not in same]

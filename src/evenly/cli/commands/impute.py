@@ -10,11 +10,13 @@ from evenly.cli.checks import (
     check_models,
     check_packages,
     check_share,
+    check_time_limit,
 )
 from evenly.cli.imputing import Imputation, TableFile, Target
 from evenly.cli.options import (
     AsJson,
     Bounds,
+    Effort,
     Epochs,
     Expansion,
     Form,
@@ -30,6 +32,7 @@ from evenly.cli.options import (
     Share,
     Sheet,
     Source,
+    TimeLimit,
     To,
     Verbose,
     auto,
@@ -79,6 +82,8 @@ def impute(
     precision: Precision = None,
     predictors: Predictors = None,
     delta: Deltas = None,
+    effort: Effort = "default",
+    time_limit: TimeLimit = None,
     epochs: Epochs = None,
     share: Share = 0.1,
     schema: Schema = None,
@@ -108,18 +113,21 @@ def impute(
     check_packages([model])
     choice([estimate], ("mean", "median", "mode"), "estimate")
     choice([precision or "column"], ("column", "full"), "precision")
+    choice([effort], ("quick", "default", "best"), "effort")
     check_share(share)
+    check_time_limit(time_limit)
     source = TableFile(table, form, sheet, max_expansion)
     target = Target(out, to, save, report, samples, not (quiet or as_json or out == "-"), as_json)
     target.check(streamed=source.dataset is not None)
     declared = settings_of(schema, kind, missing, likelihood, bounds)
     learned = {"predictors": read_predictors(predictors), "save": save, "epochs": epochs, **declared}
-    fits = (model, method) != ("auto", "auto") or any(one is not None for one in learned.values())
+    learned["time_limit"] = time_limit
+    fits = (model, method, effort) != ("auto", "auto", "default") or any(one is not None for one in learned.values())
     check_load(load, "imputer", fits)
     chosen = {} if precision is None else {"precision": precision}
     shown = verbosity(prints=not (quiet or as_json), details=verbose)
     params = {"model": model, "method": method, "estimate": estimate, "random_state": seed, "verbose": shown, **chosen}
-    params["predictors"] = learned["predictors"]
+    params |= {"predictors": learned["predictors"], "effort": effort, "time_limit": time_limit}
     Imputation(params, declared, auto(epochs), share, load, chosen, read_deltas(delta)).run(source, target)
 
 

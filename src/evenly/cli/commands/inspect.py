@@ -66,19 +66,27 @@ def inspect(
 
 
 def show_inspection(found: Any) -> None:
-    """Print a row a column, then what looks wrong."""
+    """Print a row a column, those of a doubtful kind first; then what may be otherwise, and what looks wrong."""
     show_table(
-        ("column", "kind", "likelihood", "missing", "values", "note"),
+        ("column", "kind", "confidence", "likelihood", "missing", "values", "note"),
         [
-            (one.name, one.kind, one.likelihood or "", f"{one.missing_share:.1%}", show_values(one), one.note)
-            for one in found.columns
+            (
+                one.name,
+                one.kind,
+                one.confidence,
+                one.likelihood or "",
+                f"{one.missing_share:.1%}",
+                show_values(one),
+                one.note,
+            )
+            for one in found.by_doubt
         ],
         title=f"{found.n_rows:,} rows, {len(found.columns)} columns",
         right=("missing",),
     )
-    for one in found.columns:
-        for warning in one.warnings:
-            say(f"{one.name}: {warning}")
+    for one in found.by_doubt:
+        for line in filter(None, (one.doubt, *one.warnings)):
+            say(f"{one.name}: {line}")
     for warning in found.warnings:
         say(warning)
 
@@ -86,5 +94,7 @@ def show_inspection(found: Any) -> None:
 def show_values(column: Any) -> str:
     """Return a column's range, or how many distinct values it has."""
     if column.range is not None and column.kind not in ("binary", "categorical", "ordinal"):
+        if isinstance(column.range[0], str):
+            return " to ".join(column.range)
         return f"{column.range[0]:.6g} to {column.range[1]:.6g}"
     return "" if column.n_distinct is None else f"{column.n_distinct:,} distinct"

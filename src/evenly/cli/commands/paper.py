@@ -42,6 +42,7 @@ def run(
     known: Annotated[list[Path] | None, typer.Option(help="More records not to repeat.")] = None,
     retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Make failed runs again.")] = False,
     quick: Annotated[bool, typer.Option(help="A small synthetic table, few epochs.")] = False,
+    design: Annotated[bool, typer.Option(help="Not the whole grid, but what tells scale and trick apart.")] = False,
     plan: Annotated[bool, typer.Option(help="Only print what would run and how long it takes.")] = False,
 ) -> None:
     """Run the grid; finished runs are never repeated, so that it can be killed and started again.
@@ -50,7 +51,7 @@ def run(
     """
     if not plan:
         require("jax", "models")
-    from evenly.paper import make_schedule, read_records
+    from evenly.paper import design_runs, make_schedule, read_records
 
     if quick and dataset:
         raise TableError("--quick and --dataset", "expected one of them", "--quick has a data set of its own")
@@ -59,7 +60,7 @@ def run(
     choice([backend] if backend else None, ["dask", "ray"], "backend")
     asked = {"masks": masks, "models": model, "methods": method, "seeds": seeds, "epochs_fraction": epochs_fraction}
     chosen = make_plan(dataset, missing, asked, quick=quick)
-    runs = chosen.runs(data)
+    runs = design_runs(chosen, data) if design else chosen.runs(data)
     if not runs:
         given = ", ".join(method or chosen.datasets)
         raise TableError(f"no run for {given}", "expected a method that applies to the data set")
@@ -67,7 +68,9 @@ def run(
         records = read_records(*([out] if out.exists() else []), *(known or []))
     schedule = make_schedule(runs, records, retry_failed=retry_failed)
     show_schedule(schedule, retry_failed=retry_failed)
-    if not plan:
+    if plan:
+        show_coverage(runs, records)
+    else:
         show_sweep(schedule, out, folder=data, jobs=jobs, backend=backend, retry_failed=retry_failed)
         print(f"records: {out}")
 
@@ -102,6 +105,19 @@ def show_schedule(schedule: "Schedule", *, retry_failed: bool) -> None:
     if 0 < n_left < n_runs:
         text += f"; the other {n_left} take {show_time(schedule.left, schedule)}"
     say(f"{text}.")
+
+
+def show_coverage(runs: Sequence[Any], records: Sequence[Mapping[str, Any]]) -> None:
+    """Print, for each data set and model, what is done at the paper's epochs and what is not."""
+    from evenly.paper import cover
+
+    say("At the paper's epochs:")
+    for one in cover(runs, records):
+        text = f"{one.dataset} {one.model} ({one.epochs} epochs): {one.done} done"
+        text += f", {one.shorter} with fewer epochs only, {one.left} not at all"
+        if one.shorter + one.left > one.unknown:
+            text += f"; {one.shorter + one.left - one.unknown} of them take {one.seconds / 3600:.1f} h"
+        say(text + (f"; {one.unknown} an unknown time" if one.unknown else ""))
 
 
 def show_time(runs: Sequence[Any], schedule: "Schedule") -> str:

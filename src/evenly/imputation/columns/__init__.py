@@ -7,11 +7,13 @@ predictive distributions. The calibration of these is a separate object, `Calibr
 from evenly.imputation.columns.base import ColumnSpec, ModelledColumn, UnmodelledColumn, encoder_inputs, standardize
 from evenly.imputation.columns.binned import BinnedColumn, tilt
 from evenly.imputation.columns.by_likelihood import LikelihoodColumn
+from evenly.imputation.columns.dates import DateColumn
 from evenly.imputation.columns.describing import describe, spec_from_plain
 
 __all__ = [
     "BinnedColumn",
     "ColumnSpec",
+    "DateColumn",
     "LikelihoodColumn",
     "ModelledColumn",
     "UnmodelledColumn",

@@ -11,17 +11,21 @@ import numpy as np
 import numpy.typing as npt
 
 from evenly._support import show
-from evenly.imputation.bins import Bins
 from evenly.imputation.calibration import PLAIN, Calibration
-from evenly.imputation.predictive import Predictive
+from evenly.imputation.experts import NO_EXPERTS, Experts
 from evenly.likelihoods import Likelihood, Support
-from evenly.scaling import FittedColumn, prepare, scaled_smoothness
-from evenly.tables import Column, Floats, Precision
+from evenly.predictive import Bins, Predictive
+from evenly.scaling import FittedColumn, scaled_smoothness
+from evenly.tables import Column, Floats, Precision, prepare
 
 FARTHEST_INPUT = 1e3
 """Standardized inputs are clipped here: of n rows none is beyond sqrt(n), so that only outliers in new rows are."""
+FARTHEST_RAW = 1e15
+"""Raw inputs are clipped here: a batch's sum of their squares is finite in single precision."""
 FARTHEST_TARGET = 20.0
 """Standard deviations at which the normal of a binned column is clipped, so that no single cell dominates the loss."""
+MARGINAL_SHARE = 0.02
+"""How much of the column's own shares is added to counted ones: a few cells do not make others impossible."""
 DIGITS = 15
 """The decimal digits that a double holds."""
 LARGEST = 1e300
@@ -102,9 +106,8 @@ class ModelledColumn(ColumnSpec):
         """Raise an error if the numbers are not of such a column."""
         if self.fitted.family is None or not self.fitted.statistics.n:
             raise ValueError(f"a model of {show(self.name)}, which is ignored or empty")
-        n_inputs = self.column.n_outcomes if self.column.kind in ("categorical", "ordinal") else 1
-        if not len(self.centers) == len(self.spreads) == n_inputs:
-            raise ValueError(f"{len(self.centers)} centers of {show(self.name)}, expected {n_inputs}")
+        if not len(self.centers) == len(self.spreads) == self.n_plain:
+            raise ValueError(f"{len(self.centers)} centers of {show(self.name)}, expected {self.n_plain}")
         finite = np.isfinite([*self.extent, *self.centers, *self.spreads]).all()
         if not (finite and 0.0 < self.observed <= 1.0 and min(self.spreads) > 0.0):
             raise ValueError(f"centers, spreads or extent of {show(self.name)} that are no numbers of a column")
@@ -114,6 +117,11 @@ class ModelledColumn(ColumnSpec):
             len(self.precision) == 2 and 0 <= self.precision[0] <= DIGITS and self.precision[1] >= 1
         ):
             raise ValueError(f"a precision of {show(self.precision)} of {show(self.name)}")
+
+    @property
+    def n_plain(self) -> int:
+        """The number of inputs that are standardized."""
+        return self.column.n_outcomes if self.column.kind in ("categorical", "ordinal") else 1
 
     @property
     @abstractmethod
@@ -141,14 +149,14 @@ class ModelledColumn(ColumnSpec):
 
     @abstractmethod
     def predict(
-        self, naturals: Sequence[Floats], calibration: Calibration = PLAIN, expert: Predictive | None = None
+        self, naturals: Sequence[Floats], calibration: Calibration = PLAIN, experts: Experts = NO_EXPERTS
     ) -> Predictive:
         """Return calibrated predictive distributions, given the natural parameters of each feature.
 
         Parameters
         ----------
-        expert : Predictive, optional
-            The predictions of the Gaussian expert for the same cells; NaN where it has none.
+        experts : Experts, optional
+            The experts' predictions of the same cells; NaN where they have none.
         """
 
     @property
@@ -163,6 +171,22 @@ class ModelledColumn(ColumnSpec):
     @abstractmethod
     def from_gaussian(self, means: Floats, stds: Floats) -> Predictive | None:
         """Return predictive distributions, given the Gaussian expert's predictions of these features, if it has any."""
+
+    @property
+    def n_outcomes(self) -> int:
+        """The number of classes or bins; 0 of a number that has none."""
+        return len(self.column.classes or ()) if self.column.has_classes else 0
+
+    def outcomes(self, values: Floats) -> Floats:
+        """Return the class or the bin of each value."""
+        return values
+
+    @abstractmethod
+    def from_outcomes(self, means: Floats, shares: Floats) -> Predictive:
+        """Return predictive distributions, given standardized means (of numbers) and shares of classes or bins.
+
+        Shares are counts, which may be 0 by chance: a small part of the column's own is added.
+        """
 
     @property
     @abstractmethod
@@ -181,9 +205,26 @@ class ModelledColumn(ColumnSpec):
         with np.errstate(all="ignore"):
             return float(sum(scaled_smoothness(one, np.asarray(natural), 1.0) for one, natural in pairs))
 
-    def inputs(self, values: Floats) -> Floats:
-        """Return the inputs of an encoder, standardized and the same under every method; 0 where missing."""
-        standard = standardize(encoder_inputs(self.column, values), self.centers, self.spreads)
+    @property
+    def n_inputs(self) -> int:
+        """The number of inputs of an encoder."""
+        return len(self.centers)
+
+    @property
+    def inputs_need_no_draw(self) -> bool:
+        """Whether the inputs of a row depend on nothing but its cell."""
+        return True
+
+    def plain_inputs(self, values: Floats) -> Floats:
+        """Return the inputs of an encoder before they are standardized."""
+        return encoder_inputs(self.column, values)
+
+    def inputs(self, values: Floats, seed: int | None, keys: npt.NDArray[np.int64] | None = None) -> Floats:
+        """Return the inputs of an encoder, standardized and the same under every method; 0 where missing.
+
+        Seed and keys are those of the features, in case inputs are made of these.
+        """
+        standard = standardize(self.plain_inputs(values), self.centers, self.spreads)
         return np.where(np.isnan(values)[:, None], 0.0, np.clip(standard, -FARTHEST_INPUT, FARTHEST_INPUT))
 
     def bounded(self, values: Floats, *, rounded: bool, to_support: bool) -> Floats:

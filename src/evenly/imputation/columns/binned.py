@@ -14,11 +14,11 @@ import numpy.typing as npt
 from scipy.special import ndtr, ndtri
 
 from evenly._support import show
-from evenly.imputation.bins import Bins
 from evenly.imputation.calibration import PLAIN, Calibration, stack
-from evenly.imputation.columns.base import FARTHEST_TARGET, ModelledColumn, standardize
-from evenly.imputation.predictive import BinnedPredictive, Predictive
+from evenly.imputation.columns.base import FARTHEST_TARGET, MARGINAL_SHARE, ModelledColumn, standardize
+from evenly.imputation.experts import NO_EXPERTS, Experts
 from evenly.likelihoods import NORMAL, UNIT_NORMAL, Likelihood, Support, get_likelihood
+from evenly.predictive import BinnedPredictive, Bins, Predictive
 from evenly.tables import Floats
 
 UNSEEN_SHARE = 1e-9
@@ -74,7 +74,7 @@ class BinnedColumn(ModelledColumn):
         return [self.scale * self.std * standard, self.bins.codes(values)]
 
     def predict(
-        self, naturals: Sequence[Floats], calibration: Calibration = PLAIN, expert: Predictive | None = None
+        self, naturals: Sequence[Floats], calibration: Calibration = PLAIN, experts: Experts = NO_EXPERTS
     ) -> Predictive:
         normal, binned = naturals
         likely = np.exp(binned - binned.max(-1, keepdims=True))
@@ -82,9 +82,10 @@ class BinnedColumn(ModelledColumn):
         # The mean of the bins before the temperature is applied, which would shift it.
         normal_mean = self._mean_of(normal[..., 0])
         mean = calibration.bin_weight * self.bins.means(likely) + (1.0 - calibration.bin_weight) * normal_mean
-        if calibration.stacking_weight and isinstance(expert, BinnedPredictive):
-            mean = stack(expert.means, mean, calibration.stacking_weight)
-            likely = stack(expert.probabilities, likely, calibration.stacking_weight)
+        stacked = [(one, weight) for one, weight in experts.weighted(calibration) if isinstance(one, BinnedPredictive)]
+        if stacked:
+            mean = stack(mean, [(one.means, weight) for one, weight in stacked])
+            likely = stack(likely, [(one.probabilities, weight) for one, weight in stacked])
         mean = calibration.model_weight * mean + (1.0 - calibration.model_weight) * self.mean
         if np.isfinite(calibration.max_deviation):
             mean = np.clip(mean, self.mean - calibration.max_deviation, self.mean + calibration.max_deviation)
@@ -103,7 +104,7 @@ class BinnedColumn(ModelledColumn):
 
     @property
     def n_gaussian(self) -> int:
-        return len(self.centers) + 1
+        return 2
 
     def gaussian_features(self, values: Floats) -> Floats:
         """Return the standardized number, and its rank among the column's numbers as a quantile of the normal."""
@@ -114,9 +115,22 @@ class BinnedColumn(ModelledColumn):
     def from_gaussian(self, means: Floats, stds: Floats) -> Predictive | None:
         mean = np.clip(means[:, 0], -FARTHEST_TARGET, FARTHEST_TARGET)
         shares = tilt(self.bins, mean, stds[:, 0], self.mean, self.std)
+        return BinnedPredictive(self.column, self.bins, self._in_units(mean), shares)
+
+    def _in_units(self, standard: Floats) -> Floats:
         with np.errstate(over="ignore"):
-            in_units = np.clip(self.mean + self.std * mean, self.extent[0], self.extent[1])
-        return BinnedPredictive(self.column, self.bins, in_units, shares)
+            return np.clip(self.mean + self.std * standard, self.extent[0], self.extent[1])
+
+    @property
+    def n_outcomes(self) -> int:
+        return len(self.bins)
+
+    def outcomes(self, values: Floats) -> Floats:
+        return self.bins.codes(values)
+
+    def from_outcomes(self, means: Floats, shares: Floats) -> Predictive:
+        mixed = (1.0 - MARGINAL_SHARE) * shares + MARGINAL_SHARE * np.asarray(self.bins.share)
+        return BinnedPredictive(self.column, self.bins, self._in_units(means), mixed)
 
     @property
     def support(self) -> Support:
@@ -131,7 +145,7 @@ def tilt(bins: Bins, means: Floats, stds: Floats, center: float, spread: float) 
 
     Examples
     --------
-    >>> from evenly.imputation.bins import make_bins
+    >>> from evenly.predictive import make_bins
     >>> bins = make_bins(np.array([0.0, 0.0, 0.0, 1.0]))
     >>> tilt(bins, np.array([0.0, 5.0]), np.array([1.0, 0.1]), 0.25, 0.433).round(2)
     array([[0.75, 0.25],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -11,8 +11,17 @@ import numpy.typing as npt
 
 from evenly._support import show
 from evenly.imputation.calibration import PLAIN, Calibration, stack
-from evenly.imputation.columns.base import FARTHEST_TARGET, ModelledColumn, encoder_inputs, standardize
-from evenly.imputation.predictive import (
+from evenly.imputation.columns.base import (
+    FARTHEST_RAW,
+    FARTHEST_TARGET,
+    MARGINAL_SHARE,
+    ModelledColumn,
+    encoder_inputs,
+    standardize,
+)
+from evenly.imputation.experts import NO_EXPERTS, Experts
+from evenly.likelihoods import Likelihood, Support
+from evenly.predictive import (
     BinaryPredictive,
     CategoricalPredictive,
     ClassPredictive,
@@ -20,8 +29,6 @@ from evenly.imputation.predictive import (
     Predictive,
     predictive_of,
 )
-from evenly.likelihoods import Likelihood, Support
-from evenly.scaling import FittedColumn, prepare
 from evenly.tables import Floats
 
 MOST_GAUSSIAN = 30
@@ -37,6 +44,8 @@ class LikelihoodColumn(ModelledColumn):
     kind = "by_likelihood"
     jacobian: float = 0.0
     fill: Sequence[float] = ()
+    raw_inputs: bool = field(default=False, metadata={"later": True})
+    """Whether an encoder sees the unscaled features themselves, as published; else all methods have the same inputs."""
 
     def check(self) -> None:
         super().check()
@@ -52,6 +61,20 @@ class LikelihoodColumn(ModelledColumn):
         return [one.likelihood.modelled_as for one in self.fitted.features]
 
     @property
+    def n_inputs(self) -> int:
+        return len(self.fitted.features) if self.raw_inputs else len(self.centers)
+
+    @property
+    def inputs_need_no_draw(self) -> bool:
+        return not self.raw_inputs
+
+    def inputs(self, values: Floats, seed: int | None, keys: npt.NDArray[np.int64] | None = None) -> Floats:
+        if not self.raw_inputs:
+            return super().inputs(values, seed, keys)
+        features = np.column_stack(self.fitted.split(values, seed, keys))
+        return np.where(np.isnan(values)[:, None], 0.0, np.clip(features, -FARTHEST_RAW, FARTHEST_RAW))
+
+    @property
     def stand_ins(self) -> Sequence[float]:
         return self.fill
 
@@ -64,18 +87,19 @@ class LikelihoodColumn(ModelledColumn):
         return [fit.natural for fit in self.fitted.fits]
 
     def targets(self, values: Floats, seed: int | None, keys: npt.NDArray[np.int64] | None = None) -> list[Floats]:
-        return feature_targets(self.fitted, values, seed, keys)
+        return self.fitted.targets(values, seed, keys)
 
     def predict(
-        self, naturals: Sequence[Floats], calibration: Calibration = PLAIN, expert: Predictive | None = None
+        self, naturals: Sequence[Floats], calibration: Calibration = PLAIN, experts: Experts = NO_EXPERTS
     ) -> Predictive:
         assert self.fitted.family is not None
         found = predictive_of(self.column, self.fitted.family, self.fitted.recover(naturals))
         if not isinstance(found, ClassPredictive):
             return found
         shares = found.probabilities
-        if calibration.stacking_weight and isinstance(expert, ClassPredictive):
-            shares = stack(expert.probabilities, shares, calibration.stacking_weight)
+        stacked = [(one, weight) for one, weight in experts.weighted(calibration) if isinstance(one, ClassPredictive)]
+        if stacked:
+            shares = stack(shares, [(one.probabilities, weight) for one, weight in stacked])
         shares = calibration.apply(shares, self.fitted.frequencies)
         return self._of_classes(shares, binary=isinstance(found, BinaryPredictive))
 
@@ -106,17 +130,11 @@ class LikelihoodColumn(ModelledColumn):
         likely = np.maximum(likely, np.maximum(least, 1e-6))
         return CategoricalPredictive(self.column, likely / likely.sum(1, keepdims=True))
 
+    def from_outcomes(self, means: Floats, shares: Floats) -> Predictive:
+        mixed = (1.0 - MARGINAL_SHARE) * shares + MARGINAL_SHARE * np.asarray(self.fitted.frequencies)
+        return self._of_classes(mixed, binary=self.column.kind == "binary")
+
     @property
     def support(self) -> Support:
         assert self.fitted.family is not None
         return self.fitted.family.support
-
-
-def feature_targets(
-    fitted: FittedColumn, values: Floats, seed: int | None, keys: npt.NDArray[np.int64] | None = None
-) -> list[Floats]:
-    """Return the scaled features of a column; for a log-normal, modelled as a normal, the scaled logarithm."""
-    family = fitted.features[0].likelihood
-    if family.modelled_as is not family:
-        return [fitted.fits[0].scale * np.log(prepare(fitted.column, values))]
-    return fitted.scale(values, seed, keys)

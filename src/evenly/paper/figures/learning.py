@@ -37,18 +37,17 @@ from evenly.tables import Floats
 
 
 class Quantity(NamedTuple):
-    """A number that balanced learning would make equal between columns: its name, values, first point and axis."""
+    """A number that balanced learning would make equal between columns: its name, values at the last points, axis."""
 
     name: str
     values: Callable[[Record], Floats]
-    first: int
     scale: str
 
 
 QUANTITIES = (
-    Quantity("gain from point to point\n/ |log-likelihood at the first|", improvements, 2, "symlog"),
-    Quantity("share of the whole gain\nin log-likelihood", progress, 1, "linear"),
-    Quantity("change of the gradient\n/ gradient at the start", gradient_changes, 0, "log"),
+    Quantity("gain from point to point\n/ |log-likelihood at the start|", improvements, "symlog"),
+    Quantity("share of the whole gain\nin log-likelihood", progress, "linear"),
+    Quantity("change of the gradient\n/ gradient at the start", gradient_changes, "log"),
 )
 
 
@@ -62,22 +61,23 @@ def balance(records: Sequence[Record], *, dataset: str, model: str) -> Any:
     shown = at_one_percent(those(comparable(records), dataset=dataset, model=model))
     n_points = max((len(record["points"]) for record in shown), default=0)
     # A training that was stopped has fewer points; with two or less there is nothing between them.
-    shown = [record for record in shown if len(record["points"]) == n_points == len(record["history"]) + 1]
+    shown = [record for record in shown if len(record["points"]) == n_points and len(record["history"]) > n_points - 2]
     if n_points < 3 or not shown:
         return None
     by_method = {method: those(shown, method=method) for method in values_of(shown, "method")}
     epochs = numbers(shown[0]["points"])
+    whole = len(shown[0]["history"]) == n_points
     figure = new_figure(1.75 * len(by_method) + 4.4, 9.6)
     upper, lower = figure.add_gridspec(2, 1, height_ratios=[3.0, 1.0])
     places = upper.subgridspec(3, len(by_method) + 1, width_ratios=[1.0] * len(by_method) + [1.7])
     for row, quantity in enumerate(QUANTITIES):
         _draw_row(figure, [places[row, i] for i in range(len(by_method) + 1)], quantity, by_method, epochs)
     _draw_gradients(figure.add_subplot(lower), by_method, shown[0]["modelled"])
+    start = "" if whole else f"The start is not recorded: the first point is after {epochs[1]:.0f} epochs. "
     note = (
         "Bands: 10 % to 90 % of the columns; lines: the median. First row: the paper's balanced learning asks for "
-        "equal values; they depend on the columns' units, and a log-likelihood near 0 makes them large. The "
-        "log-likelihood before the training is not recorded: the first point is after "
-        f"{epochs[1]:.0f} epochs. Second row: ours, free of units; 0 and 1 at the ends by definition, cut at -0.5 and "
+        f"equal values; they depend on the columns' units, and a log-likelihood near 0 makes them large. {start}"
+        "Second row: ours, free of units; 0 and 1 at the ends by definition, cut at -0.5 and "
         "1.5. Third row: by one step on the same rows and draws; the paper asks for equal values. Right: lower is more "
         "even; where the mean is near 0 it says little. "
         f"{count_runs(grouped(shown).values())} a method, {shown[0]['run']['percent']} % of the cells hidden."
@@ -94,7 +94,6 @@ def _draw_row(
 ) -> None:
     """Draw a quantity: a panel a method, and on the right how much the columns differ."""
     top, bottom = quantity is QUANTITIES[0], quantity is QUANTITIES[-1]
-    points = epochs[quantity.first :]
     # At the ends every column has made none and all of its own gain.
     inner = slice(1, -1) if quantity.values is progress else slice(None)
     spread = figure.add_subplot(places[-1])
@@ -102,6 +101,7 @@ def _draw_row(
     for place, (method, records) in zip(places, by_method.items(), strict=False):
         values = [quantity.values(record) for record in records]
         low, middle, high = band(np.concatenate(values, axis=1))
+        points = epochs[-len(middle) :]
         ax = figure.add_subplot(place, sharey=left)
         ax.fill_between(points, low, high, color=COLORS[method], alpha=0.3, linewidth=0.0)
         ax.plot(points, middle, color=COLORS[method])
@@ -114,13 +114,23 @@ def _draw_row(
             ax.set_ylabel(quantity.name, fontsize=9)
         else:
             ax.tick_params(labelleft=False)
-        ax.set_xlim(0.0, epochs[-1])
+        _scale_epochs(ax, epochs)
     _scale_axis(left, quantity.scale)
     clean(spread)
     spread.set_yscale("log")
     plain_log_axis(spread.yaxis)
-    spread.set_xlim(0.0, epochs[-1] * 1.02)
+    _scale_epochs(spread, epochs)
     label(spread, "spread between columns" if top else "", "epochs" if bottom else "", "std / |mean|")
+
+
+def _scale_epochs(ax: Any, epochs: Floats) -> None:
+    """Scale an axis of epochs: by logarithms if the points are spaced so."""
+    if len(epochs) > 2 and epochs[2] - epochs[1] < 0.1 * epochs[-1]:
+        ax.set_xscale("symlog", linthresh=1.0)
+        ticks = [one for one in (1, 10, 100, 1000) if one <= epochs[-1]]
+        ax.set_xticks([0, *ticks], [f"{tick}" for tick in (0, *ticks)])
+        ax.minorticks_off()
+    ax.set_xlim(0.0, epochs[-1] * 1.02)
 
 
 def _scale_axis(ax: Any, scale: str) -> None:

@@ -1,0 +1,158 @@
+"""Calibrating a trained ensemble on validation cells, and fitting the experts that complement its networks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import product
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from evenly._support import advance
+from evenly.imputation.calibration import Calibration
+from evenly.imputation.calibration_choice import (
+    ValidationCells,
+    calibrate,
+    choose_neighbour_weight,
+    choose_stacking_weights,
+)
+from evenly.imputation.encoding import EncodedTable
+from evenly.imputation.ensemble import Ensemble, chunk_size, chunks
+from evenly.imputation.experts import Experts, join
+from evenly.imputation.gaussian import fit_validated
+from evenly.imputation.neighbours import Neighbours, index_rows
+from evenly.imputation.predictors import Pass
+from evenly.imputation.trees import Work, grow_trees
+from evenly.models import Data
+from evenly.tables import Floats
+
+Flags = npt.NDArray[np.bool_]
+Rows = npt.NDArray[np.intp]
+
+MOST_COMPARED = 4_096
+"""The largest number of rows with validation cells to search near-duplicates of."""
+
+
+def without(mask: Flags, held: Flags) -> Flags:
+    """Return the mask without the held-out cells; the mask may have more (padded) columns than `held`."""
+    shown = mask.copy()
+    shown[:, : held.shape[1]] &= ~held
+    return shown
+
+
+class _Predicted(NamedTuple):
+    """A network's predictions of a feature's validation cells: rows and natural parameters."""
+
+    rows: Rows
+    naturals: Floats
+
+
+def calibrate_ensemble(
+    ensemble: Ensemble, table: EncodedTable, data: Data, held: Sequence[Flags], work: Work
+) -> Ensemble:
+    """Calibrate the networks' predictions, and fit the experts that complement them.
+
+    Parameters
+    ----------
+    held : sequence of arrays
+        The validation cells of each network: rows x columns.
+    """
+    pairs = zip(held, ensemble.networks, strict=True)
+    predicted = [_predict_held(ensemble, table.learn_from(data, own), own, shared) for own, shared in pairs]
+    advance(0.2)
+    rng = work.rng
+    gaussian, by_gaussian = fit_validated(table, held, rng, ensemble.passes)
+    advance(0.4)
+    grown = grow_trees(table, gaussian, ensemble.passes, held, work)
+    advance(0.6)
+    asked = [
+        [Experts(by_set[j], one.predicted[i] if one else None) for i, by_set in enumerate(by_gaussian)]
+        for j, one in enumerate(grown)
+    ]
+    cells = [_validation_cells(table, j, predicted, own) for j, own in enumerate(asked)]
+    start: dict[int, Calibration] = {}
+    for one in ensemble.passes:  # columns that have other predictors know nothing of these columns' experts
+        start |= zip(one.targets, choose_stacking_weights([cells[j] for j in one.targets]), strict=True)
+    chosen = [calibrate(one, start[j]) for j, one in enumerate(cells)]
+    advance(0.7)
+    first = [_validation_cells(table, j, predicted[:1], own[:1]) for j, own in enumerate(asked)]
+    rows = [predicted[0][own][0].rows for own in table.features]
+    chosen = _weigh_neighbours(table.calibrated(chosen), held[0], first, rows, rng, ensemble.passes)
+    index = None
+    if any(one.neighbours for one in chosen):
+        index = index_rows(table.values, table.classes, rng)
+    return replace(
+        ensemble,
+        calibrations=dict(zip(table.layout.names, chosen, strict=True)),
+        gaussian=gaussian if any(one.stacking_weight or one.tree_weight for one in chosen) else None,
+        trees={
+            name: own.trees
+            for name, own, one in zip(table.layout.names, grown, chosen, strict=True)
+            if own is not None and one.tree_weight
+        },
+        neighbours=index,
+    )
+
+
+def _predict_held(ensemble: Ensemble, data: Data, held: Flags, shared: Any) -> list[_Predicted]:
+    """Predict the validation cells of a network, feature by feature, each from the predictors of its column."""
+    layout = ensemble.layout
+    found: list[list[_Predicted]] = [[] for _ in layout.columns]
+    groups = product(chunks(np.flatnonzero(held.any(1)), chunk_size(len(held))), ensemble.passes)
+    for (where, padded), one in groups:
+        some = data.rows(padded)
+        some = some._replace(mask=without(some.mask, held[padded] | one.hides))
+        for f, natural in enumerate(ensemble.model.predict_natural(layout, shared, some)):
+            if layout.columns[f] in one.targets:
+                own = held[where, layout.columns[f]]
+                found[f].append(_Predicted(where[own], np.asarray(natural[: len(where)][own], np.float64)))
+    return [_together(of_feature) for of_feature in found]
+
+
+def _together(some: Sequence[_Predicted]) -> _Predicted:
+    nonempty = [one for one in some if len(one.rows)] or [_Predicted(np.zeros(0, np.intp), np.zeros((0, 0)))]
+    rows, naturals = zip(*nonempty, strict=True)
+    return _Predicted(np.concatenate(rows), np.concatenate(naturals))
+
+
+def _validation_cells(
+    table: EncodedTable, j: int, predicted: Sequence[list[_Predicted]], experts: Sequence[Experts]
+) -> ValidationCells:
+    """Collect the validation cells of a column over all networks, and what they and the experts predict."""
+    features = [_together(one) for one in zip(*(network[table.features[j]] for network in predicted), strict=True)]
+    spec, values, _ = table.columns[j]
+    return ValidationCells(spec, values[features[0].rows], [one.naturals for one in features], join(experts))
+
+
+def _weigh_neighbours(
+    table: EncodedTable,
+    held: Flags,
+    cells: Sequence[ValidationCells],
+    rows_of_cells: Sequence[Rows],
+    rng: np.random.Generator,
+    passes: Sequence[Pass],
+) -> list[Calibration]:
+    """Choose the weight of near-duplicates for each column, on the first network's validation cells."""
+    calibrations = [one.calibration for one in table.columns]
+    rows = np.flatnonzero(held.any(1))
+    if len(rows) > MOST_COMPARED:
+        rows = np.sort(rng.choice(rows, MOST_COMPARED, replace=False))
+    if not len(rows):
+        return calibrations
+    shown = [np.where(held[:, j], np.nan, own) for j, own in enumerate(table.values)]
+    index = index_rows(shown, table.classes, rng)
+    near_of: dict[int, Neighbours] = {}
+    for each in passes:
+        near_of |= dict.fromkeys(each.targets, index.find(each.show([own[rows] for own in shown])))
+    for j, (one, own) in enumerate(zip(cells, rows_of_cells, strict=True)):
+        compared = np.isin(own, rows)
+        some = one._replace(
+            truth=one.truth[compared],
+            naturals=[natural[compared] for natural in one.naturals],
+            experts=one.experts.take(compared),
+        )
+        near = near_of[j].take(held[rows, j])
+        calibrations[j] = choose_neighbour_weight(some, calibrations[j], near, j)
+    return calibrations
