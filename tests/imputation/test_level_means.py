@@ -176,7 +176,7 @@ def test_towns_improve_what_they_determine_and_are_imputed_better_than_the_mode(
 
 def test_inputs_of_many_classes_are_standardized_as_all_are():
     specs, values = encode(town_table())
-    inputs = specs[0].inputs(values[0][~np.isnan(values[0])])
+    inputs = specs[0].inputs(values[0][~np.isnan(values[0])], None)
     np.testing.assert_allclose(inputs.mean(0), 0.0, atol=1e-12)
     np.testing.assert_allclose(inputs.std(0), 1.0, atol=1e-12)
 
@@ -203,3 +203,13 @@ def test_other_rows_of_a_person_predict_if_the_key_is_declared():
         wrong.append((full["sex"] != truth["sex"])[hidden[:, 2]].mean())
     assert error[0] < 0.7 * error[1]
     assert wrong[0] < 0.1 < wrong[1]
+
+
+def test_trees_tell_apart_what_the_networks_do():
+    specs, values = encode(town_table())
+    town = specs[0]
+    outcomes = town.outcomes(values[0][~np.isnan(values[0])])
+    assert outcomes.max() == town.n_outcomes - 1 == 100
+    shares = np.bincount(outcomes.astype(int), minlength=town.n_outcomes) / len(outcomes)
+    found = town.from_outcomes(np.zeros(1), shares[None])
+    np.testing.assert_allclose(found.probabilities, shares[None])  # mixed with the column's own, which are the same
