@@ -176,6 +176,40 @@ def test_towns_improve_what_they_determine_and_are_imputed_better_than_the_mode(
 
 def test_inputs_of_many_classes_are_standardized_as_all_are():
     specs, values = encode(town_table())
-    inputs = specs[0].inputs(values[0][~np.isnan(values[0])])
+    inputs = specs[0].inputs(values[0][~np.isnan(values[0])], None)
     np.testing.assert_allclose(inputs.mean(0), 0.0, atol=1e-12)
     np.testing.assert_allclose(inputs.std(0), 1.0, atol=1e-12)
+
+
+@pytest.mark.more
+def test_other_rows_of_a_person_predict_if_the_key_is_declared():
+    rng = np.random.default_rng(0)
+    n_people, n_years = 200, 6
+    level = np.repeat(rng.normal(size=n_people), n_years)
+    truth = pd.DataFrame(
+        {
+            "person": np.repeat(rng.permutation(9_000)[:n_people], n_years),
+            "wage": level + 0.3 * rng.normal(size=len(level)),
+            "sex": np.repeat(rng.choice(["f", "m"], n_people), n_years),
+        }
+    )
+    hidden = rng.random(truth.shape) < 0.2
+    hidden[:, 0] = False
+    table = truth.mask(hidden)
+    error, wrong = [], []
+    for kind in ("categorical", "ignore"):
+        full = Imputer(kinds={"person": kind}, random_state=0).fit_transform(table)
+        error.append(np.sqrt(((full["wage"] - truth["wage"])[hidden[:, 1]] ** 2).mean()))
+        wrong.append((full["sex"] != truth["sex"])[hidden[:, 2]].mean())
+    assert error[0] < 0.7 * error[1]
+    assert wrong[0] < 0.1 < wrong[1]
+
+
+def test_trees_tell_apart_what_the_networks_do():
+    specs, values = encode(town_table())
+    town = specs[0]
+    outcomes = town.outcomes(values[0][~np.isnan(values[0])])
+    assert outcomes.max() == town.n_outcomes - 1 == 100
+    shares = np.bincount(outcomes.astype(int), minlength=town.n_outcomes) / len(outcomes)
+    found = town.from_outcomes(np.zeros(1), shares[None])
+    np.testing.assert_allclose(found.probabilities, shares[None])  # mixed with the column's own, which are the same

@@ -243,7 +243,7 @@ def _grow(spec: ModelledColumn, features: Floats, values: Floats, work: Work) ->
 
     if spec.column.has_classes:
         plan = partial(ExtraTreeClassifier, min_samples_leaf=LEAF_CLASSES)
-        wanted = values
+        wanted = spec.outcomes(values)
     else:
         plan = partial(DecisionTreeRegressor, max_features="sqrt", min_samples_split=SPLIT_NUMBERS)
         wanted = spec.gaussian_features(values)[:, 0]

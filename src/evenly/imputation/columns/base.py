@@ -174,12 +174,12 @@ class ModelledColumn(ColumnSpec):
 
     @property
     def n_outcomes(self) -> int:
-        """The number of classes or bins; 0 of a number that has none."""
-        return len(self.column.classes or ()) if self.column.has_classes else 0
+        """The number of classes that are told apart, or of bins; 0 of a number that has none."""
+        return self.column.n_outcomes if self.column.has_classes else 0
 
     def outcomes(self, values: Floats) -> Floats:
-        """Return the class or the bin of each value."""
-        return values
+        """Return the class or the bin of each value; classes that are modelled as one have one code."""
+        return np.asarray(self.column.lump(values))
 
     @abstractmethod
     def from_outcomes(self, means: Floats, shares: Floats) -> Predictive:
