@@ -25,7 +25,11 @@ class TableError(EvenlyError, ValueError):
     Column 'income': got minimum -3.0, but gamma expects values > 0. Hint: declare it `real`.
     """
 
-    def __init__(self, got: str, expected: str, hint: str = "", *, column: object = None) -> None:
+    def __init__(self, got: str, expected: str = "", hint: str = "", *, column: object = None) -> None:
+        if not expected:  # made again from its message, as Pyro does to add the shapes of a trace
+            super().__init__(got)
+            self.column = column
+            return
         where = "" if column is None else f"Column {_cut(str(column), 80)!r}: "
         tail = f" Hint: {hint}." if hint else ""
         super().__init__(f"{where}got {_cut(got, 400)}, but {expected}.{tail}")
