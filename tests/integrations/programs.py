@@ -44,13 +44,31 @@ def fitted(method: str = "lip-none") -> tuple[LipschitzScaler, dict[str, Any]]:
     cells = {name: draw(rng) for name, draw in DRAWS.items()} | {"weibull-1.5": 40.0 * rng.weibull(1.5, N)}
     cells["height"], cells["weight"] = rng.normal(100.0, 30.0, N), rng.normal(-5.0, 0.1, N)
     cells["visits"] = np.array([0, 2, 1, 3, 0, 5, 2, 1, 0, 4, 2, 1])
+    cells["calls"] = np.array([0, 9, 1, 3, 0, 14, 2, 1, 0, 30, 2, 1])
     cells["smoker"] = np.array(["no", "yes", "no", "no"] * 3)
     cells["color"] = np.array(["blue", "red", "green", "red"] * 3)
-    kinds = {"visits": "count", "smoker": "binary", "color": "categorical", "height": "real", "weight": "real"}
-    likelihoods: dict[str, Any] = {name: name for name in DRAWS} | {"weibull-1.5": weibull()}
+    kinds = {
+        "visits": "count",
+        "calls": "count",
+        "smoker": "binary",
+        "color": "categorical",
+        "height": "real",
+        "weight": "real",
+    }
+    likelihoods: dict[str, Any] = {name: name for name in DRAWS} | {
+        "weibull-1.5": weibull(),
+        "calls": "negative-binomial",
+    }
     scaler = LipschitzScaler(method, kinds=kinds, likelihoods=likelihoods, random_state=0).fit(pd.DataFrame(cells))
     return scaler, cells
 
 
 def scale_of(scaler: LipschitzScaler, column: str) -> float:
     return float(next(one for one in scaler.columns_ if one.column.name == column).fits[0].scale)
+
+
+def scaled(name: str, cells: Any, scale: float) -> tuple[Any, Any]:
+    """What a person would write: scaled cells, and the log of the derivative."""
+    if name == "log-normal":
+        return cells**scale, np.log(scale) + (scale - 1.0) * np.log(cells)
+    return cells * scale, np.full(np.shape(cells), np.log(scale))

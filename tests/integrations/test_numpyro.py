@@ -7,7 +7,7 @@ import warnings
 
 import numpy as np
 import pytest
-from programs import DRAWS, N, fitted, scale_of, weibull
+from programs import DRAWS, N, fitted, scale_of, scaled, weibull
 
 import evenly
 from evenly import EvenlyWarning, LipschitzScaler, TableError
@@ -65,13 +65,6 @@ PARAMETERS = {"a": np.array(0.3), "b": np.array(-0.2)}
 def double():
     with jax.enable_x64(True):
         yield
-
-
-def scaled(name, cells, scale):
-    """What a person would write: scaled cells, and the log of the derivative."""
-    if name == "log-normal":
-        return cells**scale, np.log(scale) + (scale - 1.0) * np.log(cells)
-    return cells * scale, np.full(np.shape(cells), np.log(scale))
 
 
 def density(model, *args):
@@ -444,6 +437,20 @@ def discrete_draws(n, scaler):
     numpyro.sample("visits", dist.Poisson(means["visits"][0]).expand([n]))
     numpyro.sample("smoker", dist.Bernoulli(logits=np.log(means["smoker"][0])).expand([n]))
     numpyro.sample("color", dist.Categorical(means["color"] / means["color"].sum()).expand([n]))
+
+
+@pytest.mark.more
+def test_negative_binomials_come_out_of_the_trick():
+    """From the mean and the variance of the fitted gamma, less the noise."""
+    scaler, _ = fitted("lip-gamma")
+    fit = next(one for one in scaler.columns_ if one.column.name == "calls").fits[0]
+    shape, rate = fit.natural[0] + 1.0, -fit.natural[1]
+    program = standardize(lambda: numpyro.sample("x", dist.Poisson(shape / rate)), scaler, {"x": "calls"}, tricks=True)
+    fn = handlers.trace(handlers.seed(program, 0)).get_trace()["x"]["fn"].predictive
+    noise_variance = 1.1 * 30.0 / (31.1**2 * 32.1)
+    mean, variance = shape / rate / fit.scale - 1.0 - 1.1 / 31.1, shape / rate**2 / fit.scale**2 - noise_variance
+    assert variance > 2.0 * mean
+    assert np.allclose([fn.mean, fn.variance], [mean, variance])
 
 
 @pytest.mark.more

@@ -27,7 +27,11 @@ class TableError(EvenlyError, ValueError):
     got 0 rows, but expected some. Hint: is the file empty?
     """
 
-    def __init__(self, got: str, expected: str, hint: str = "", *, column: object = None) -> None:
+    def __init__(self, got: str, expected: str = "", hint: str = "", *, column: object = None) -> None:
+        if not expected:  # made again from its message, as Pyro does to add the shapes of a trace
+            super().__init__(got)
+            self.column = column
+            return
         where = "" if column is None else f"Column {_cut(str(column), 80)!r}: "
         tail = f" Hint: {hint}{'' if hint.endswith('?') else '.'}" if hint else ""
         super().__init__(f"{where}got {_cut(got, 400)}, but {expected}.{tail}")

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
-from evenly._support import EvenlyError, TableError, require
+from evenly._support import EvenlyError, require
 from evenly.integrations.explaining import Explanation
+from evenly.integrations.moving import Library, Missing, check_missing_option, whole_name
 from evenly.integrations.numpyro_distributions import (
     GammaTrick,
     LikelihoodDistribution,
@@ -17,12 +18,10 @@ from evenly.integrations.numpyro_distributions import (
     ScaleLaw,
     from_likelihood,
 )
-from evenly.integrations.peeling import both, is_discrete, peel, seen_cells
+from evenly.integrations.peeling import peel
 from evenly.integrations.priors import prior_factor
 from evenly.integrations.programs import Program
-from evenly.integrations.sites import Columns, Site, check_shapes, family_of, read_sites
-from evenly.integrations.tricks import Gammas
-from evenly.likelihoods import Array
+from evenly.integrations.sites import Columns, Site, read_sites
 from evenly.scaling import LipschitzScaler
 
 numpyro = require("numpyro", "numpyro")
@@ -33,8 +32,6 @@ Messenger: Any = require("numpyro.primitives", "numpyro").Messenger
 Reparam: Any = require("numpyro.infer.reparam", "numpyro").Reparam
 
 __all__ = ["Explanation", "LipschitzReparam", "Program", "from_likelihood", "rescale_prior", "standardize"]
-
-Missing = Literal["error", "mask"]
 
 
 def standardize(
@@ -92,13 +89,6 @@ def standardize(
     return Program(model, read, _Sites, check_missing_option(missing), scaler)
 
 
-def check_missing_option(missing: Missing) -> Missing:
-    """Refuse another word."""
-    if missing not in ("error", "mask"):
-        raise TableError(f"missing={missing!r}", "expected 'error' or 'mask'")
-    return missing
-
-
 class _Sites(Messenger):  # type: ignore[misc]  # a class of NumPyro, which has no types
     """Replaces the distributions of sites, also of those within `scan` and `cond`, whose handlers see them too late."""
 
@@ -115,14 +105,14 @@ class _Sites(Messenger):  # type: ignore[misc]  # a class of NumPyro, which has 
             msg["args"] = tuple(self._within(one) if callable(one) else one for one in msg["args"])
         if msg["type"] != "sample":
             return
-        name, whole = msg["name"], _whole_name(msg["name"], self.sites)
+        name, whole = msg["name"], whole_name(msg["name"], self.sites)
         if self.inside is not None:
             self.inside.add(name)
         elif name in self.done:
             return
         if whole is not None:
             self.met.add(whole)
-            msg["fn"] = in_table_units(self.sites[whole], msg["fn"], msg["value"], self.missing)
+            msg["fn"] = NUMPYRO.in_table_units(self.sites[whole], msg["fn"], msg["value"], self.missing)
 
     def _within(self, body: Callable[..., Any]) -> Callable[..., Any]:
         done = self.done if self.inside is None else self.inside
@@ -135,74 +125,26 @@ class _Sites(Messenger):  # type: ignore[misc]  # a class of NumPyro, which has 
         return run
 
 
-def _whole_name(name: str, sites: Mapping[str, Site]) -> str | None:
-    """Return the site that a name belongs to: `obs_mask` splits a site into two."""
-    for end in ("", "_observed", "_unobserved"):
-        if name.endswith(end) and name.removesuffix(end) in sites:
-            return name.removesuffix(end)
-    return None
-
-
-def in_table_units(site: Site, fn: Any, value: Array | None, missing: Missing) -> Any:
-    """Return the distribution of a site in the table's units, from its own, which is one of scaled units."""
-    peeled = peel(fn)
-    kind = type(peeled.core).__name__
-    if site.is_left:
-        if not is_discrete(kind):
-            expected = f"its {site.columns_said} was declared {site.family.name}"
-            raise site.error(f"the distribution {kind}", expected, "with the Gamma trick, pass tricks=True")
-        return fn
-    if site.is_tricked:
-        core: Any = GammaTrick(site, Gammas(site).natural(peeled.core))
-        if core.batch_shape != peeled.core.batch_shape and tuple(fn.batch_shape):  # an axis of classes
-            peeled = peel(_without_classes(fn, core))
-        wrapped = peeled
-    else:
-        core, wrapped = None, peeled
-        check_shapes(site, tuple(fn.shape()), None if value is None else tuple(np.shape(value)))
-        core = _move(site, peeled.core)
-    if value is None:
-        return wrapped.wrap(core)
-    seen = seen_cells(site, wrapped, jnp.asarray(value), missing, _numbers)
-    if seen is not True:
-        wrapped = type(wrapped)(wrapped.core, wrapped.batch_shape, wrapped.n_event, both(wrapped.mask, seen))
-    return wrapped.wrap(core)
-
-
-def _without_classes(fn: Any, core: Any) -> Any:
-    """Return a distribution of the shape of `fn` without its last axis, that of classes."""
-    return core.expand(tuple(fn.shape())[:-1])
-
-
 def _numbers(x: Any) -> Any:
     """Return an array as NumPy has it; None inside a compiled function."""
     return None if isinstance(x, jax.core.Tracer) else np.asarray(x)
 
 
-def _move(site: Site, core: Any) -> Any:
-    """Return a distribution without wrappers in the table's units."""
-    kind = type(core).__name__
-    if kind == "MixtureSameFamily":
-        inner = peel(core.component_distribution)
-        wide = site if inner.n_event + inner.core.event_dim else site.widened()
-        return type(core)(core.mixing_distribution, inner.wrap(_move(wide, inner.core)))
-    if isinstance(core, LikelihoodDistribution):
-        if core.likelihood is not site.family:
-            expected = f"its {site.columns_said} was scaled for the {site.family.name} likelihood"
-            raise site.error(f"the {core.likelihood.name} likelihood", expected)
-        scale = site.scale_like(core.natural)
-        moved: Any = LikelihoodDistribution(core.likelihood, core.likelihood.unscale_natural(core.natural, scale))
-    else:
-        family = family_of(site, kind)
-        if family is None:
-            law = ScaleLaw(site.family, site.scale, core.support)
-            moved = dist.TransformedDistribution(core, law)
-        else:
-            moved = type(core)(**family.unscale(core, site), validate_args=core._validate_args)
-    if not np.any(site.shift):
-        return moved
-    back = transforms.AffineTransform(-np.asarray(site.shift), 1.0, domain=moved.support)
+def _shifted(moved: Any, shift: Any) -> Any:
+    """Subtract the shift of columns."""
+    back = transforms.AffineTransform(-np.asarray(shift), 1.0, domain=moved.support)
     return dist.TransformedDistribution(moved, back)
+
+
+NUMPYRO = Library(
+    asarray=jnp.asarray,
+    numbers=_numbers,
+    mask=lambda core, mask: core.mask(mask),
+    by_likelihood=LikelihoodDistribution,
+    by_law=lambda core, site: dist.TransformedDistribution(core, ScaleLaw(site.family, site.scale, core.support)),
+    gamma_trick=lambda site, natural: GammaTrick(site, jnp.asarray(natural)),
+    shifted=_shifted,
+)
 
 
 # --- beside other handlers --------------------------------------------------------------------------------------------
@@ -246,7 +188,7 @@ class LipschitzReparam(Reparam):  # type: ignore[misc]  # as above
     def __call__(self, name: str, fn: Any, obs: Any) -> tuple[Any, Any]:
         scaler, column, tricks = self._given
         site = read_sites(scaler, {name: column}, tricks=tricks)[name]
-        return in_table_units(site, fn, obs, self.missing), obs
+        return NUMPYRO.in_table_units(site, fn, obs, self.missing), obs
 
 
 def rescale_prior(
@@ -293,4 +235,4 @@ def rescale_prior(
         move.codomain  # noqa: B018  (whether there is one is the question)
     except NotImplementedError:
         raise EvenlyError(f"a prior on {domain} cannot be rescaled: it is no interval of numbers.") from None
-    return peeled.wrap(dist.TransformedDistribution(peeled.core, move))
+    return peeled.wrap(dist.TransformedDistribution(peeled.core, move), NUMPYRO.mask)

@@ -141,7 +141,7 @@ class GammaTrick(Distribution):  # type: ignore[misc]  # as above
         if "rate" in usual:
             return dist.Poisson(usual["rate"])
         if "dispersion" in usual:
-            return dist.NegativeBinomial2(usual["mean"], usual["dispersion"])
+            return dist.NegativeBinomial2(usual["mean"], 1.0 / usual["dispersion"])
         if "probability" in usual:
             return dist.Bernoulli(probs=usual["probability"])
         return dist.Categorical(probs=usual["probabilities"])

@@ -6,7 +6,8 @@ so distributions are changed inside of all that, and everything is put on again.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -31,12 +32,21 @@ class Peeled:
     mask: Any
     """Which of its cells counted: a bool or an array."""
 
-    def wrap(self, core: Any) -> Any:
-        """Put everything on again, around another core."""
+    def masked(self, mask: Any) -> Peeled:
+        """Return it with another mask, too."""
+        return replace(self, mask=both(self.mask, mask))
+
+    def without_last_axis(self) -> Peeled:
+        """Return it without the last axis of its shape."""
+        mask = self.mask if isinstance(self.mask, bool) else self.mask[..., 0]
+        return replace(self, batch_shape=self.batch_shape[:-1], n_event=max(self.n_event - 1, 0), mask=mask)
+
+    def wrap(self, core: Any, masking: Callable[[Any, Any], Any]) -> Any:
+        """Put everything on again, around another core; `masking` masks a distribution."""
         if tuple(core.batch_shape) != self.batch_shape:
             core = core.expand(self.batch_shape)
         if self.mask is not True:
-            core = core.mask(self.mask)
+            core = masking(core, self.mask)
         return core.to_event(self.n_event) if self.n_event else core
 
 
@@ -64,46 +74,44 @@ def peel(fn: Any) -> Peeled:
     return Peeled(fn, shape[: len(shape) - fn.event_dim], event_dim - fn.event_dim, mask)
 
 
-def both(mask: Any, seen: Any) -> Any:
-    """Return where two masks hold."""
-    return seen if mask is True else mask & seen
+def both(mask: Any, other: Any) -> Any:
+    """Return where two masks hold, which are arrays or bools."""
+    if mask is True or other is False:
+        return other
+    return mask if other is True or mask is False else mask & other
 
 
-def seen_cells(site: Site, peeled: Peeled, value: Array, missing: str, to_numpy: Any) -> Any:
-    """Return which cells of an observation are there; True if all are, or if none may be missing.
+def seen_cells(site: Site, core: Any, value: Array, missing: str, counted: Any, to_numpy: Callable[[Any], Any]) -> Any:
+    """Return which cells of an observation are there; True if all are.
 
     Parameters
     ----------
     missing : str
-        `error` refuses missing cells that no mask hides, `mask` masks them.
+        `error` refuses missing cells that count, `mask` leaves them out.
+    counted : bool or array
+        Which cells count.
     to_numpy : function
         Returns an array's numbers, or None where there are none yet, inside a compiled function.
     """
     seen = value == value
-    for _ in range(peeled.core.event_dim):
+    for _ in range(core.event_dim):
         seen = seen.any(-1)
-    known = to_numpy(value)
-    if known is not None and peeled.core.event_dim:
-        _check_rows(site, peeled, np.isnan(known), to_numpy)
-    if known is None or not np.isnan(known).any():
-        return seen if known is None and missing == "mask" else True
-    if missing == "mask":
-        return seen
-    mask = to_numpy(peeled.mask)
+    known, mask = to_numpy(value), to_numpy(counted)
+    if known is None:
+        return seen if missing == "mask" else True
+    gaps = np.isnan(known)
+    if not gaps.any():
+        return True
+    axes = tuple(range(-core.event_dim, 0))
+    absent = gaps.all(axis=axes) if axes else gaps
     if mask is not None:
-        check_missing(site, int((np.broadcast_to(mask, np.shape(seen)) & ~to_numpy(seen)).sum()))
-    return True
-
-
-def _check_rows(site: Site, peeled: Peeled, gaps: Any, to_numpy: Any) -> None:
-    """Refuse rows of a joint distribution that lack some of their cells."""
-    axes = tuple(range(-peeled.core.event_dim, 0))
-    torn = gaps.any(axis=axes) & ~gaps.all(axis=axes)
-    mask = to_numpy(peeled.mask)
-    torn = torn if mask is None else torn & mask
-    if torn.any():
-        kind = type(peeled.core).__name__
-        raise site.error(f"{int(torn.sum())} rows with some cells missing", f"a {kind} needs whole rows", "mask them")
+        torn = (gaps.any(axis=axes) & ~absent & mask).sum() if axes else 0
+        if torn:
+            expected = f"a {type(core).__name__} needs whole rows"
+            raise site.error(f"{int(torn)} rows with some cells missing", expected, "mask them")
+        if missing == "error":
+            check_missing(site, int((absent & mask).sum()))
+    return seen
 
 
 def is_discrete(name: str) -> bool:

@@ -56,7 +56,7 @@ class Gammas:
         if not kind.startswith(wanted):
             raise self.site.error(f"the distribution {kind}", f"its {self.site.columns_said} takes {wanted} or Gamma")
         if wanted == "Poisson":
-            mean = fn.rate[..., None]
+            mean = namespace(fn.rate).asarray(fn.rate)[..., None]
         elif wanted == "Bernoulli":
             mean = namespace(fn.logits).exp(fn.logits)[..., None]
         else:
