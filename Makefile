@@ -42,6 +42,7 @@ docs: $(VENV)/test.stamp
 	$(BIN)/python docs/make_pictures.py
 	$(BIN)/python docs/make_design_picture.py
 	$(BIN)/python docs/make_results.py
+	$(BIN)/python docs/make_paper_appendix.py
 	$(BIN)/python docs/make_peers.py
 	$(BIN)/python docs/make_engines.py
 

@@ -15,7 +15,8 @@ import numpy as np
 
 from evenly._support import TableError
 from evenly.metrics import PROTOCOLS, mean_errors
-from evenly.models import PAPERS
+from evenly.models import PAPERS, published_epochs
+from evenly.paper.datasets import N_ROWS
 from evenly.scaling import METHODS
 from evenly.tables import Column
 
@@ -143,7 +144,7 @@ def summarize(records: Sequence[Record], percent: int, protocol: str) -> list[Ce
 
 def counted(records: Sequence[Record], percent: int, protocol: str) -> list[Record]:
     """Return the runs of a table: those of equal epochs or, as published, the longest of each cell."""
-    some = [one for one in records if one["run"]["percent"] == percent]
+    some = [one for one in records if one["run"]["percent"] == percent and is_usual(one)]
     if protocol == "honest":
         return comparable(some)
     done = [one for one in some if "failed" not in one]
@@ -151,6 +152,12 @@ def counted(records: Sequence[Record], percent: int, protocol: str) -> list[Reco
     for run in (one["run"] for one in done):
         most[_cell(run)] = max(most.get(_cell(run), 0), run["epochs"])
     return [one for one in done if one["run"]["epochs"] == most[_cell(one["run"])]]
+
+
+def is_usual(record: Record) -> bool:
+    """Whether a run has the paper's optimizer and preset: others are compared among themselves."""
+    run = record["run"]
+    return bool(run.get("optimizer", "adam") == "adam" and run.get("preset", "paper") == "paper")
 
 
 def comparable(records: Iterable[Record]) -> list[Record]:
@@ -167,7 +174,7 @@ def comparable(records: Iterable[Record]) -> list[Record]:
     >>> [record["run"]["epochs"] for record in comparable([*records, {**records[2], "failed": "..."}])]
     [10, 10]
     """
-    done = [one for one in records if "failed" not in one]
+    done = [one for one in records if "failed" not in one and is_usual(one)]
     methods: dict[tuple[str, str, int], dict[int, set[str]]] = {}
     for run in (one["run"] for one in done):
         methods.setdefault(_block(run), {}).setdefault(run["epochs"], set()).add(run["method"])
@@ -283,6 +290,16 @@ class Comparison:
     def says_little(self) -> bool:
         """Whether the cells agree only because two published standard deviations reach from the mean to 0."""
         return self.agrees and not self.within_share and STDS * (self.published.std or 0.0) >= self.published.mean
+
+
+def cause_of(one: Comparison) -> str:
+    """Return why a cell may differ from the published one, as far as the runs say."""
+    dataset, _, _, kind = one.ours.key
+    if one.ours.epochs < published_epochs(N_ROWS[dataset]):
+        return "fewer epochs than published"
+    if dataset == "adult" and kind == "continuous":
+        return "capital gains of 99,999 are missing here"
+    return "not explained" if one.ours.n > 1 else "a single run"
 
 
 @dataclass(frozen=True)

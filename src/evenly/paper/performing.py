@@ -260,9 +260,10 @@ def _marginals(imputer: Imputer, found: Mapping[str, Predictive], truth: Floats,
         column = fitted.column
         if column.name not in found or fitted.family is None:
             continue
+        if not all(np.isfinite(one).all() for one in found[column.name].parameters.values()):
+            continue  # nothing can be drawn
         seen = cells[~np.isnan(cells)]
-        with np.errstate(all="ignore"):  # of a prediction that is not finite it is NaN, and in no bar
-            draws = found[column.name].sample(rng)
+        draws = found[column.name].sample(rng)
         if column.has_classes:
             ends = np.arange(len(column.classes or ()) + 1) - 0.5
         else:
