@@ -257,3 +257,15 @@ def test_a_column_taken_for_ordered_levels_gets_the_mean(monkeypatch):
     table = np.column_stack([np.random.default_rng(0).normal(size=40), np.repeat([1.0, 2.0, 5.0, np.nan], 10)])
     full = Imputer("marginal", precision="full").fit_transform(table)
     assert full[-1, 1] == pytest.approx(8.0 / 3.0)
+
+
+@pytest.mark.more
+def test_after_the_deadline_there_are_no_experts():
+    holed, _ = hide(linked_table(60))
+    imputer = make_imputer(epochs=50, hidden_size=8, random_state=0, time_limit=1e-3)
+    with pytest.warns(EvenlyWarning, match="time_limit"):
+        imputer.fit(holed)
+    found = imputer.ensemble_
+    assert (found.gaussian, found.neighbours, dict(found.trees)) == (None, None, {})
+    assert (len(imputer.history_["elbo"]), len(found.networks)) == (1, 1)
+    assert not imputer.transform(holed).isna().any(axis=None)

@@ -21,7 +21,7 @@ from evenly.imputation.calibration_choice import (
 from evenly.imputation.encoding import EncodedTable
 from evenly.imputation.ensemble import Ensemble, chunk_size, chunks
 from evenly.imputation.experts import Experts, join
-from evenly.imputation.gaussian import fit_validated
+from evenly.imputation.gaussian import fit_validated, no_gaussian
 from evenly.imputation.neighbours import Neighbours, index_rows
 from evenly.imputation.predictors import Pass
 from evenly.imputation.trees import Work, grow_trees
@@ -58,12 +58,15 @@ def calibrate_ensemble(
     ----------
     held : sequence of arrays
         The validation cells of each network: rows x columns.
+    work : Work
+        After its deadline there are no experts and no near-duplicates.
     """
     pairs = zip(held, ensemble.networks, strict=True)
     predicted = [_predict_held(ensemble, table.learn_from(data, own), own, shared) for own, shared in pairs]
     advance(0.2)
     rng = work.rng
-    gaussian, by_gaussian = fit_validated(table, held, rng, ensemble.passes)
+    late = work.deadline.left() <= 0.0
+    gaussian, by_gaussian = no_gaussian(table, held) if late else fit_validated(table, held, rng, ensemble.passes)
     advance(0.4)
     grown = grow_trees(table, gaussian, ensemble.passes, held, work)
     advance(0.6)
@@ -79,7 +82,8 @@ def calibrate_ensemble(
     advance(0.7)
     first = [_validation_cells(table, j, predicted[:1], own[:1]) for j, own in enumerate(asked)]
     rows = [predicted[0][own][0].rows for own in table.features]
-    chosen = _weigh_neighbours(table.calibrated(chosen), held[0], first, rows, rng, ensemble.passes)
+    if not late:
+        chosen = _weigh_neighbours(table.calibrated(chosen), held[0], first, rows, rng, ensemble.passes)
     index = None
     if any(one.neighbours for one in chosen):
         index = index_rows(table.values, table.classes, rng)

@@ -222,6 +222,11 @@ class Validated(NamedTuple):
     """By set of hidden cells and by column, for the column's hidden cells."""
 
 
+def no_gaussian(table: EncodedTable, hidden: Sequence[Flags]) -> Validated:
+    """Return what stands for a joint normal that is not fitted."""
+    return Validated(None, [[None] * len(table.columns) for _ in hidden])
+
+
 def fit_validated(
     table: EncodedTable, hidden: Sequence[Flags], rng: np.random.Generator, passes: Sequence[Pass] | None = None
 ) -> Validated:
@@ -237,7 +242,7 @@ def fit_validated(
     owners = feature_owners(table)
     passes = passes or plan_passes({}, table.layout.names)
     if len(owners) > MOST_FEATURES or not any(one.any() for one in hidden):
-        return Validated(None, [[None] * len(table.columns) for _ in hidden])
+        return no_gaussian(table, hidden)
     n_rows = len(hidden[0])
     some = np.arange(n_rows)
     if n_rows > MOST_ROWS:
