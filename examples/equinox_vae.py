@@ -71,5 +71,5 @@ def train(heads, table, inputs, epochs):
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--epochs", type=int, default=100)
-    parser.add_argument("--method", default="lip-gamma")
+    parser.add_argument("--method", default="lip-none")
     compare(ByHand, train, **vars(parser.parse_args()))
