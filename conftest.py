@@ -2,11 +2,10 @@
 
 from importlib.util import find_spec
 
-PROGRAMS = {"numpyro": "numpyro", "pyro": "pyro", "pymc": "pymc"}
-"""Modules of `evenly.integrations`, and the packages that they need."""
-ABSENT = [module for module, package in PROGRAMS.items() if find_spec(package) is None]
+ABSENT = [name for name in ("numpyro", "pyro") if find_spec(name) is None]
+"""Packages that modules of `evenly.integrations` are named after."""
 
-collect_ignore_glob = [f"src/evenly/integrations/{module}*.py" for module in ABSENT]
+collect_ignore_glob = [f"src/evenly/integrations/{name}*.py" for name in ABSENT]
 collect_ignore: list[str] = []
-if {"numpyro", "pyro"} & {*ABSENT}:
+if ABSENT:
     collect_ignore.append("docs/programs.md")
