@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from evenly.paper.agreement import Cell, Comparison, Published, cause_of, comparable, summarize
 from evenly.paper.claims import CLAIMS, Claim, check_claims, compare, interval, median_error, paired
 
 
@@ -118,3 +119,27 @@ def test_more_claims_mean_wider_intervals() -> None:
 def test_nothing_is_tested_without_records() -> None:
     assert {one.verdict for one in check_claims([])} == {"untested"}
     assert len({claim.text for claim in CLAIMS}) == len(CLAIMS)
+
+
+# --- what stands apart ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("dataset", "kind", "epochs", "n", "cause"),
+    [
+        ("adult", "discrete", 100, 3, "fewer epochs than published"),
+        ("adult", "continuous", 400, 3, "capital gains of 99,999 are missing here"),
+        ("adult", "discrete", 400, 3, "not explained"),
+        ("wine", "continuous", 2000, 1, "a single run"),
+    ],
+)
+def test_a_cell_that_does_not_agree_has_a_cause_or_none_is_known(dataset, kind, epochs, n, cause) -> None:
+    ours = Cell(dataset, "vae", "lip-gamma", kind, 0.5, None, n, epochs)
+    assert cause_of(Comparison(20, ours, Published(0.1, 0.01))) == cause
+
+
+def test_runs_by_gradient_descent_never_stand_among_those_by_adam() -> None:
+    adam, sgd = record("std-none", 0.2), record("std-none", 0.9, optimizer="sgd")
+    assert comparable([adam, sgd, record("std-none", 0.9, preset="paper-plus")]) == [adam]
+    scored = {"kinds": ["count", "count"], "as_published": [0.2, 0.2], "mean_or_mode": [0.3, 0.3]}
+    assert [one.mean for one in summarize([adam | scored, sgd | scored], 20, "as-published")] == [0.2, 0.2]

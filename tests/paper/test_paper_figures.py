@@ -393,6 +393,32 @@ def test_balance_leaves_out_runs_that_were_stopped_and_needs_three_points():
     assert figures.balance([stopped], dataset="letter", model="vae") is None
 
 
+def test_balance_from_the_start_has_an_axis_of_logarithms_and_no_word_of_a_missing_start():
+    points = [0, 1, 2, 4, 8, 30]
+    history = [[-5.0 + step, -4.0 + 0.5 * step, -1.0 + step, 2.0 + step] for step in range(6)]
+    whole = {"points": points, "history": history, "gradients": [[1.0] * 4] * 6, "gradient_changes": [[0.5] * 4] * 6}
+    figure = figures.balance([record() | whole, record("lip-gamma") | whole], dataset="letter", model="vae")
+    assert "is not recorded" not in texts(figure)
+    first = figure.axes[1]
+    assert first.get_xscale() == "symlog"
+    (line,) = first.get_lines()
+    np.testing.assert_allclose(line.get_xdata(), points[1:])
+    # Gains of 1, 0.5, 1 and 1 from point to point, over starts of 5, 4, 1 and 2.
+    np.testing.assert_allclose(line.get_ydata(), np.median([1 / 5, 0.5 / 4, 1.0, 1 / 2]))
+    drawn(figure)
+
+
+def test_ratios_are_drawn_with_their_intervals_and_need_two_masks():
+    errors = {"std-none": (0.2, 0.2), "lip-gamma": (0.1, 0.4)}
+    some = [record(m, mask=i + 1, honest=[e] * 4) for m, own in errors.items() for i, e in enumerate(own)]
+    figure = figures.ratios([*some, failed()])
+    (ends, point, *_) = figure.axes[0].get_lines()
+    assert point.get_xdata()[0] == pytest.approx(1.0)  # the geometric mean of 0.5 and 2
+    assert ends.get_xdata()[0] < 0.5 < 2.0 < ends.get_xdata()[1]
+    drawn(figure)
+    assert figures.ratios(some[::2]) is None
+
+
 # --- all of them --------------------------------------------------------------------------------------------------
 
 

@@ -214,3 +214,20 @@ def test_a_batch_is_normalized_as_by_pytorch() -> None:
     np.testing.assert_allclose(found, layer.eval()(real).detach().numpy(), atol=2e-4)
     for name, gain in (("tanh", 5.0 / 3.0), ("relu", np.sqrt(2.0))):
         assert torch.nn.init.calculate_gain(name) == pytest.approx(gain)
+
+
+@pytest.mark.more
+def test_it_is_saved_with_the_moments_of_its_table(tmp_path) -> None:
+    imputer = Imputer("vae", preset="paper", training=Training(epochs=2), random_state=0).fit(TABLE)
+    imputer.save(tmp_path)
+    again = Imputer.load(tmp_path)
+    assert again.ensemble_.model.published
+    np.testing.assert_array_equal(again.predict_cells(TABLE), imputer.predict_cells(TABLE))
+    assert (again.ensemble_.networks[0]["norm"]["gain"] != 1.0).any()  # learned
+
+
+@pytest.mark.more
+def test_a_rows_prediction_depends_on_no_other_row() -> None:
+    """By the moments of the table, not by those of the rows that are predicted together."""
+    imputer = Imputer("vae", preset="paper", training=Training(epochs=2), random_state=0).fit(TABLE)
+    np.testing.assert_array_equal(imputer.predict_cells(TABLE.iloc[3:5]), imputer.predict_cells(TABLE)[3:5])

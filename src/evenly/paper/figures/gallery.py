@@ -14,6 +14,7 @@ from evenly.paper.figures.columns import column_bars, stars
 from evenly.paper.figures.errors import error_boxes
 from evenly.paper.figures.histograms import marginals
 from evenly.paper.figures.learning import balance
+from evenly.paper.figures.ratios import ratios
 from evenly.paper.figures.smoothness import gamma_smoothness, smoothness_by_method
 from evenly.paper.figures.style import to_png
 from evenly.paper.measures import Record, values_of
@@ -40,6 +41,7 @@ def draw_figures(records: Sequence[Record], out: Path) -> list[Path]:
         for by in ("model", "percent"):
             name = f"error_by_{by}" + ("" if protocol == "honest" else "_as_published")
             figures[name] = partial(error_boxes, records, by=by, protocol=protocol)
+    figures["ratios"] = partial(ratios, done)
     figures["stars"] = partial(stars, done)
     paper = [name for name in ("adult", "credit", "letter") if name in datasets]
     for dataset in paper or datasets[:1]:

@@ -117,8 +117,9 @@ def _draw_row(
         _scale_epochs(ax, epochs)
     _scale_axis(left, quantity.scale)
     clean(spread)
-    spread.set_yscale("log")
-    plain_log_axis(spread.yaxis)
+    if any((line.get_ydata() > 0.0).any() for line in spread.get_lines()):  # else all columns learn alike
+        spread.set_yscale("log")
+        plain_log_axis(spread.yaxis)
     _scale_epochs(spread, epochs)
     label(spread, "spread between columns" if top else "", "epochs" if bottom else "", "std / |mean|")
 
