@@ -104,9 +104,9 @@ def date_inputs(column: Column, parts: Sequence[str], values: Floats) -> Floats:
 
     Examples
     --------
-    >>> date_inputs(Column(name="a", kind="date"), ["year", "weekday"], np.array([4.0, 370.0])).round(2)
-    array([[4.000e+00, 1.970e+03, 1.000e+00, 0.000e+00],
-           [3.700e+02, 1.971e+03, 4.300e-01, -9.000e-01]])
+    >>> monday, wednesday = date_inputs(Column(name="a", kind="date"), ["year", "weekday"], np.array([4.0, 370.0]))
+    >>> monday.round(2).tolist(), wednesday.round(2).tolist()
+    ([4.0, 1970.0, 0.0, 1.0], [370.0, 1971.0, 0.97, -0.22])
     """
     days = values + days_of(column.origin)
     found = [values]
