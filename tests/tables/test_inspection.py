@@ -99,7 +99,7 @@ def test_markers_that_the_schema_knows_are_only_counted():
 
 def test_texts_that_keep_a_column_from_being_numbers_are_named():
     cells = [f"{age / 7:.4f}" for age in AGES]
-    assert "numbers, except for 'unknown' (3 cells)" in warned([*cells, *["unknown"] * 3])
+    assert "numbers, except for 'low' (3 cells)" in warned([*cells, *["low"] * 3])
     found = warned([*cells, "<5", "not seen"])
     assert "numbers, except for '<5', 'not seen' (2 cells)" in found
     assert "give them as `missing=['<5', 'not seen']` (`--missing '<5' --missing 'not seen'`)" in found

@@ -29,6 +29,7 @@ from evenly.tables import (
     TableColumn,
     check_values,
     column_likelihood,
+    describe_non_answers,
     encode_counts,
     encode_growing,
     map_columns,
@@ -53,6 +54,8 @@ class MeasuredColumn:
     """Classes as they were declared, where JSON cannot hold them (intervals, dates): a schema has only their texts."""
     found_ignored: bool = False
     """Whether it was found to be no variable, which users are warned of; not one that they ignore."""
+    non_answers: str = ""
+    """The texts that were found to stand for no answer, which users are warned of."""
 
     def to_plain(self) -> dict[str, Any]:
         """Return the column as JSON holds it, beside the schema, which has its description."""
@@ -85,11 +88,13 @@ class Measurer:
 
     def measure(self, table: Table | LazyTable, rules: Sequence[Rule]) -> list[MeasuredColumn]:
         """Infer what each column is, where rules do not declare it, and take its statistics."""
+        said = [""] * len(table.columns)
         if isinstance(table, LazyTable):
             measured = lazy_scaling().measure_lazily(table, rules, self.family, quartiles=self.quartiles)
         else:
             pairs = map_columns(_infer, rules, table.columns, n_rows=table.n_rows)
             columns, profiles = [column for column, _ in pairs], [profile for _, profile in pairs]
+            said = [describe_non_answers(one.non_answers) if one and one.non_answers else "" for one in profiles]
             statistics = self._measure_all(table, columns, table.columns, profiles)
             measured = [
                 (column, profile is not None, of) for (column, of), profile in zip(statistics, profiles, strict=True)
@@ -103,8 +108,11 @@ class Measurer:
                 stored=cells.stored,
                 originals=_originals(cells, column),
                 found_ignored=inferred and column.kind == "ignore",
+                non_answers=non_answers,
             )
-            for label, cells, (column, inferred, of) in zip(table.labels, table.columns, measured, strict=True)
+            for label, cells, (column, inferred, of), non_answers in zip(
+                table.labels, table.columns, measured, said, strict=True
+            )
         ]
 
     def measure_more(self, table: Table, columns: Sequence[MeasuredColumn], by_position: bool) -> list[MeasuredColumn]:

@@ -74,6 +74,7 @@ def merge_columns(a: MeasuredColumn, b: MeasuredColumn, rule: Rule, measurer: Me
         family=measurer.own_family(merged.column),
         stored=a.stored,
         originals=tuple(dict.fromkeys([*a.originals, *b.originals])),
+        non_answers=a.non_answers or b.non_answers,
         found_ignored=(a.found_ignored or b.found_ignored) and merged.column.kind == "ignore",
     )
 

@@ -44,6 +44,11 @@ class Outcome(Enum):
         "left as they are; choose another target, unit or likelihood",
     )
     CONSTANT = ("constant", "all observed cells are equal: not scaled")
+    READ_AS_MISSING = (
+        "read_as_missing",
+        "texts for no answer among numbers, dates or words in an order: missing cells; to keep them as classes, "
+        "declare the kind `categorical`, and to be silent, declare them as missing",
+    )
     NO_DATA = ("no_data", "no observed cells: left as it is")
     PASSED_THROUGH = (
         "passed_through",

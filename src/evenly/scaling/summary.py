@@ -68,6 +68,8 @@ def warn_of_outcomes(columns: Sequence[FittedColumn], passthrough: str, stacklev
             concerned.setdefault(Outcome.PASSED_THROUGH, {})[f"{name} ({one.column.note})"] = None
         elif one.found_ignored:
             concerned.setdefault(Outcome.NO_DATA, {})[name] = None
+        if one.non_answers:
+            concerned.setdefault(Outcome.READ_AS_MISSING, {})[f"{name} ({one.non_answers})"] = None
         for fit in one.fits:
             if fit.outcome not in EXPECTED:
                 concerned.setdefault(fit.outcome, {})[name] = None

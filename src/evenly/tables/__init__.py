@@ -33,6 +33,7 @@ from evenly.tables.inspection import inspect_table
 from evenly.tables.kind_inference import is_wordy
 from evenly.tables.lazy import LazyColumn, LazyTable
 from evenly.tables.new_rows import Change, NewCells, Reading, Step, describe_changes, quote
+from evenly.tables.non_answers import describe_non_answers
 from evenly.tables.number_kinds import may_be_identifier
 from evenly.tables.precision import Precision, find_precision
 from evenly.tables.profile import (
@@ -98,6 +99,7 @@ __all__ = [
     "days_of",
     "decode",
     "describe_changes",
+    "describe_non_answers",
     "dtype_storage",
     "encode",
     "encode_columns",

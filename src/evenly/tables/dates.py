@@ -14,12 +14,18 @@ from evenly.tables.formats import EPOCH
 
 DAY = 86_400_000_000
 """Microseconds of a day."""
+TICKS = {"day": 1, "s": 86_400, "ms": 86_400_000, "us": DAY, "ns": 1_000 * DAY}
+"""Units of time in a day."""
+FIRST, LAST = 1 - EPOCH, date.max.toordinal() + 1 - EPOCH
+"""The days from which and up to which there are dates, since 1970-01-01."""
 NO_DATES = "dates or times"
 """The note of a column of dates or times that is no variable."""
 
 
 def read_days(cells: TableColumn) -> Floats | None:
     """Return the days since 1970-01-01 of cells that are stored as dates, NaN where missing; None if they are others.
+
+    Dates beyond the years 1 to 9999, which are damage rather than dates, are none either.
 
     Examples
     --------
@@ -33,7 +39,17 @@ def read_days(cells: TableColumn) -> Floats | None:
         return None
     if getattr(stored.dtype, "time_zone", None) is not None:
         stored = stored.dt.replace_time_zone(None)
-    return TableColumn(cells.name, stored.cast(nw.Datetime("us")).dt.timestamp("us")).numbers / DAY
+    try:
+        if stored.implementation.is_pandas_like():
+            days = TableColumn(cells.name, stored.cast(nw.Datetime("us")).dt.timestamp("us")).numbers / DAY
+        else:  # as they are stored, since a cast may overflow
+            unit = TICKS[getattr(stored.dtype, "time_unit", "day")]
+            ticks = stored.cast(nw.Int32 if stored.dtype == nw.Date else nw.Int64)
+            days = TableColumn(cells.name, ticks).numbers / unit
+    except Exception:  # each library has its own for a date that its time stamps cannot hold
+        return None
+    inside = np.isnan(days) | ((days >= FIRST) & (days < LAST))
+    return days if inside.all() else None
 
 
 def _of_array(values: npt.NDArray[Any]) -> Floats:

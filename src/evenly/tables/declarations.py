@@ -17,6 +17,7 @@ from evenly.tables.frames import open_table
 from evenly.tables.kind_inference import NO_DATA, Decision, decide_kind, find_classes
 from evenly.tables.lazy import LazyColumn
 from evenly.tables.many_classes import in_order
+from evenly.tables.non_answers import describe_non_answers, without_non_answers
 from evenly.tables.profile import ColumnProfile, Value, profile_column, read_number
 from evenly.tables.schema import CLASS_KINDS, KINDS, Column, Schema, declared_name, fits, implied_kind, outside
 from evenly.tables.settings import Bounds, Markers, check_bounds, check_markers, check_settings, pick, split_markers
@@ -79,7 +80,7 @@ def infer_schema(
     rules = make_rules(opened, kinds=kinds, likelihoods=likelihoods, bounds=bounds, missing=missing, zeros=zeros)
     columns = []
     for cells, rule in zip(opened.columns, rules, strict=True):
-        profile = profile_column(cells, rule.markers)
+        profile = rule.read(cells, profile_column(cells, rule.markers))
         column = infer_column(
             cells, profile, kind=rule.kind, likelihood=rule.likelihood, bounds=rule.bounds, zeros=zeros
         )
@@ -110,10 +111,10 @@ def infer_column(
     column = Column(
         name=cells.name,
         kind=chosen.kind,
-        missing=list(profile.markers),
+        missing=list(dict.fromkeys([*profile.markers, *(text.strip() for text, _ in profile.non_answers)])),
         format=profile.format,
         origin=find_origin(profile.mean) if profile.dates else None,
-        note=chosen.reason,
+        note=f"{chosen.reason}; {_read_as_missing(profile)}".strip("; "),
         confidence=chosen.confidence,
         alternative=chosen.alternative,
         groups=chosen.groups,
@@ -142,6 +143,10 @@ def infer_column(
         family = likelihood if isinstance(likelihood, Likelihood) else get_likelihood(column.likelihood or "")
         _fit_support(column, profile, family, zeros)
     return column
+
+
+def _read_as_missing(profile: ColumnProfile) -> str:
+    return f"{describe_non_answers(profile.non_answers)} read as missing" if profile.non_answers else ""
 
 
 def _may_be(kind: str | None, spelled: ColumnProfile) -> bool:
@@ -280,6 +285,10 @@ class Rule:
         kind = self.kind or (implied_kind(self.likelihood) if self.likelihood is not None else None)
         return (self.declared.kind if kind is None and self.declared is not None else kind) in CLASS_KINDS
 
+    def read(self, cells: TableColumn, profile: ColumnProfile) -> ColumnProfile:
+        """Return a profile that was taken with the markers, without texts for no answer if these are no classes."""
+        return profile if self.wants_classes else without_non_answers(cells, profile, self.missing)
+
     def infer(self, cells: TableColumn, profile: Callable[[], ColumnProfile]) -> tuple[Column, ColumnProfile | None]:
         """Decide on the column; returns its profile too, if it was needed."""
         if self.kind == "ignore":
@@ -288,7 +297,7 @@ class Rule:
             column = complete(self._with_settings(self.declared), cells, profile)
             self.check_bounded(column)
             return column, None
-        seen, declared = profile(), self.declared
+        seen, declared = self.read(cells, profile()), self.declared
         kind = self.kind
         if kind is None and self.likelihood and declared is not None and fits(self.likelihood, declared.kind):
             kind = declared.kind

@@ -20,37 +20,12 @@ from evenly.tables.duplicates import count_duplicates
 from evenly.tables.formats import find_format
 from evenly.tables.frames import map_columns, open_table
 from evenly.tables.kind_inference import NO_DATA
+from evenly.tables.non_answers import MOST_SHARE, MOST_STRAYS, NINES, describe_non_answers, is_non_answer
 from evenly.tables.profile import ColumnProfile, Value, profile_column, read_number
 from evenly.tables.schema import Column, Confidence, Kind, Schema
 from evenly.tables.settings import Bounds, Markers
 from evenly.tables.spellings import describe_spellings, find_spellings
 from evenly.tables.spellings import merge_classes as merge_spellings
-
-NINES = (-9.0, *(sign * float("9" * n) for n in range(2, 8) for sign in (-1.0, 1.0)))
-"""Numbers that often stand for a missing cell: -9, 99, -99, 999, -999 and so on."""
-WORDS = {
-    "-",
-    "--",
-    "---",
-    ".",
-    "..",
-    "*",
-    "na",
-    "n.a.",
-    "nil",
-    "null",
-    "none",
-    "missing",
-    "empty",
-    "unknown",
-    "unk",
-} | {
-    *("undefined", "unavailable", "not available", "not applicable", "not known", "not recorded", "no data"),
-    *("refused", "no answer", "don't know", "k.a.", "k. a.", "keine angabe"),
-}
-"""Texts, in lower case, that often stand for a missing cell, beside those that the schema reads as missing."""
-MOST_STRAYS = 10
-"""Distinct texts, at most, that a column of numbers may hold to be recognized as one."""
 
 
 @dataclass(frozen=True)
@@ -220,12 +195,13 @@ def _inspect_column(cells: TableColumn, rule: Rule, *, merge: bool) -> tuple[Col
     """Decide on a column, and list what seems wrong in it."""
     cells, profile, n_infinite = _profile_finite(cells, rule.missing)
     warnings: list[str] = []
+    profile = rule.read(cells, profile)
     if rule.declared is None or rule.kind is not None or rule.likelihood is not None:
         column = infer_column(cells, profile, kind=rule.kind, likelihood=rule.likelihood, bounds=rule.limits)
         rule.check_bounded(column)
     else:
-        column, _ = rule.infer(cells, lambda: profile)
-        warnings = _disagreement(column, cells)
+        column, seen = rule.infer(cells, lambda: profile)
+        profile, warnings = seen or profile, _disagreement(column, cells)
     if merge:
         column = merge_spellings(column, profile)
     return column, _inspected(column, cells, profile.reading(spelled=column.is_spelled), n_infinite, warnings)
@@ -291,6 +267,12 @@ def _warnings(column: Column, profile: ColumnProfile, n_infinite: int) -> list[s
     found = []
     if n_infinite:
         found.append(f"{_times(n_infinite, 'infinite cell')}: no model can be fitted to it; make it a missing cell")
+    if profile.non_answers:
+        option = shlex.quote(f"{column.name}=categorical")
+        found.append(
+            f"{describe_non_answers(profile.non_answers)} read as missing, as they stand for no answer among the "
+            f"others; to keep them, declare the column categorical (`--kind {option}`)"
+        )
     if profile.n == 0:
         return [*found, f"{NO_DATA}: every cell is missing, and stays so"]
     if (profile.numeric and profile.minimum == profile.maximum) or (
@@ -350,7 +332,7 @@ def _suspicious_texts(profile: ColumnProfile) -> list[str]:
         cells = _times(sum(strays.values()), "cell")
         found.append(f"{what}, except for {listed} ({cells}), so taken for texts: {_remedy(listed, *strays)}")
     for text, n in texts:
-        if text not in strays and text.strip().lower() in WORDS:
+        if text not in strays and is_non_answer(text):
             found.append(f"{text!r} appears {_times(n, 'time')}: {_remedy(repr(text), text)}")
     return found
 
@@ -373,7 +355,7 @@ def _few(texts: Sequence[tuple[str, int]], is_stray: Callable[[str], bool]) -> l
             strays.append(pair)
             if len(strays) > MOST_STRAYS:
                 return []
-    return strays if sum(n for _, n in strays) < 0.2 * sum(n for _, n in texts) else []
+    return strays if sum(n for _, n in strays) < MOST_SHARE * sum(n for _, n in texts) else []
 
 
 def _remedy(listed: str, *markers: str) -> str:

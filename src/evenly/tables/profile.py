@@ -68,6 +68,8 @@ class ColumnProfile:
     """What such texts are, in words; also where an engine cannot read them."""
     dates: bool = False
     """Whether `numbers` are days since 1970-01-01."""
+    non_answers: tuple[tuple[str, int], ...] = ()
+    """Texts that were found to stand for no answer, and are read as missing; with the number of their cells."""
     spelled: ColumnProfile | None = None
     """Of a column of texts or times: the profile of the numbers that its cells stand for in a format."""
 
