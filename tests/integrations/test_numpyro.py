@@ -7,7 +7,7 @@ import warnings
 
 import numpy as np
 import pytest
-from programs import DRAWS, N, fitted, scale_of, scaled, weibull
+from program_cases import DRAWS, N, fitted, scale_of, scaled, weibull
 
 import evenly
 from evenly import EvenlyWarning, LipschitzScaler, TableError

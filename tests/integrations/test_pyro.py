@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from programs import N, fitted, scale_of, scaled, weibull
+from program_cases import N, fitted, scale_of, scaled, weibull
 
 from evenly import EvenlyError, EvenlyWarning, LipschitzScaler, TableError
 
