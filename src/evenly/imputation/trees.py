@@ -47,8 +47,8 @@ FEWEST = 30
 SPLIT_NUMBERS = 6
 """Trees of numbers do not split fewer cells.
 
-Their splits are random, but of all features, and the best of these: on cells that trees left out, in seven small tables,
-the squared error is 0 to 32 % below that of the best splits of some features, which the R package missForest takes.
+Their splits are random, one of each feature, and the best of these: on cells that trees left out, in seven small
+tables, the squared error is 0 to 32 % below that of the best splits of some features, as missForest has them.
 """
 LEAF_BEST, LEAF_RANDOM = 3, 2
 """The fewest cells in a leaf of a tree of classes, with the best split of some features and with a random one.
