@@ -63,11 +63,19 @@ def rows(records: Sequence[Record], mechanism: str = "mcar") -> list[Row]:
     found = []
     for name, by in groups.items():
         masks = set(by.get(EVENLY, {}))
+        if not masks:
+            continue
         whole = {peer: _mean([runs[mask] for mask in sorted(masks)]) for peer, runs in by.items() if masks <= set(runs)}
-        peers = {peer: one for peer, one in whole.items() if peer not in (EVENLY, LABELLED)}
-        if masks and peers:
+        peers = {peer: one for peer, one in whole.items() if peer not in (EVENLY, LABELLED) and _alike(one, by[EVENLY])}
+        if peers:
             found.append(Row(name, whole[EVENLY]["rows"], whole[EVENLY], whole.get(LABELLED), peers))
     return sorted(found, key=lambda one: one.ratio)
+
+
+def _alike(one: Record, own: Mapping[int, Record]) -> bool:
+    """Whether a run was scored on the same columns in the same way: labels may have changed since."""
+    (first, *_) = own.values()
+    return all(one.get(name) == first.get(name) for name in ("columns", "classes"))
 
 
 def _mean(runs: Sequence[Record]) -> Record:

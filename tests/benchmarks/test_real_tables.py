@@ -117,6 +117,7 @@ def test_the_page_says_who_is_ahead(monkeypatch):
     assert "other (10%)" in text
     assert "on 1 of 2 tables of more than 500 rows" in text
     assert script.rows([record("evenly", 0.1, mask=2), record("knn", 0.2)]) == []
+    assert script.rows([record("evenly", 0.1), record("knn", 0.2, columns=["a", "b"])]) == []
 
 
 def test_the_page_is_made_from_the_recorded_runs(monkeypatch):

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from imputers import hide, make_imputer
-from sklearn.tree import DecisionTreeRegressor, ExtraTreeClassifier
+from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier, ExtraTreeRegressor
 
 from evenly import Imputer, LipschitzScaler, TableError
 from evenly._support import Deadline
@@ -83,22 +83,26 @@ def test_forests_know_sharp_rules(grown):
 @pytest.mark.parametrize("classes", [False, True])
 def test_arrays_predict_as_the_trees_of_scikit_learn(classes, monkeypatch):
     kept = []
-    kind = ExtraTreeClassifier if classes else DecisionTreeRegressor
 
-    class Kept(kind):
-        def fit(self, features, wanted, **settings):
-            kept.append(self)
-            return super().fit(features, wanted, **settings)
+    def keep(kind):
+        class Kept(kind):
+            def fit(self, features, wanted, **settings):
+                kept.append(self)
+                return super().fit(features, wanted, **settings)
 
+        monkeypatch.setattr(f"sklearn.tree.{kind.__name__}", Kept)
+
+    for kind in (DecisionTreeClassifier, ExtraTreeClassifier) if classes else (ExtraTreeRegressor,):
+        keep(kind)
     table = encode(ruled_table())
     gaussian, passes = fit_gaussian(gaussian_features(table)), plan_passes({}, table.layout.names)
     only = [pair._replace(targets=(3 if classes else 2,)) for pair in passes]
-    monkeypatch.setattr(f"sklearn.tree.{kind.__name__}", Kept)
     grown = grow_trees(table, gaussian, only, [], Work(RNG(3), SMALL))
     (j,) = only[0].targets
     features = RNG(0).normal(size=(50, kept[0].n_features_in_)).astype(np.float32)
     means, shares = grown[j].trees.predict(features, table.columns[j].spec.n_outcomes)
     assert len(kept) == SMALL.n_trees
+    assert sum(isinstance(one, ExtraTreeClassifier) for one in kept) == classes * SMALL.n_trees // 2
     if classes:
         expected = np.zeros_like(shares)
         for tree in kept:

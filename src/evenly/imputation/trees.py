@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields, replace
 from functools import partial
+from itertools import cycle
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -43,8 +44,17 @@ MOST_FILLED = 60_000_000
 """The largest number of filled cells: rows x columns x features."""
 FEWEST = 30
 """Observed cells of a column that a forest is grown from."""
-SPLIT_NUMBERS, LEAF_CLASSES = 6, 2
-"""Forests of numbers do not split fewer cells, as in the R package missForest; leaves of classes hold two cells."""
+SPLIT_NUMBERS = 6
+"""Trees of numbers do not split fewer cells.
+
+Their splits are random, one of each feature, and the best of these: on cells that trees left out, in seven small
+tables, the squared error is 0 to 32 % below that of the best splits of some features, as missForest has them.
+"""
+LEAF_BEST, LEAF_RANDOM = 3, 2
+"""The fewest cells in a leaf of a tree of classes, with the best split of some features and with a random one.
+
+Forests have as many trees with best as with random splits: on validation cells of small tables they predict better
+together than either alone."""
 ROWS_AT_ONCE = 512
 """Rows that are predicted at once, for the memory that it takes."""
 
@@ -239,19 +249,13 @@ class _Forest(NamedTuple):
 
 
 def _grow(spec: ModelledColumn, features: Floats, values: Floats, work: Work) -> _Forest:
-    from sklearn.tree import DecisionTreeRegressor, ExtraTreeClassifier
-
-    if spec.column.has_classes:
-        plan = partial(ExtraTreeClassifier, min_samples_leaf=LEAF_CLASSES)
-        wanted = spec.outcomes(values)
-    else:
-        plan = partial(DecisionTreeRegressor, max_features="sqrt", min_samples_split=SPLIT_NUMBERS)
-        wanted = spec.gaussian_features(values)[:, 0]
+    plans = _plan_trees(classes=spec.column.has_classes)
+    wanted = spec.outcomes(values) if spec.column.has_classes else spec.gaussian_features(values)[:, 0]
     cells = np.ascontiguousarray(features, np.float32)
     seeds = work.rng.integers(2**31 - 1, size=work.effort.n_trees).tolist()
     # Not by scikit-learn's forests: their threads change the filters of warnings of the whole process.
     with ThreadPoolExecutor(N_THREADS) as threads:
-        grown = list(threads.map(partial(_grow_tree, plan, cells, wanted), seeds))
+        grown = list(threads.map(partial(_grow_tree, cells, wanted), cycle(plans), seeds))
     left_out = np.ones((len(values), len(grown)), bool)
     for t, (_, drawn) in enumerate(grown):
         left_out[drawn, t] = False
@@ -260,7 +264,17 @@ def _grow(spec: ModelledColumn, features: Floats, values: Floats, work: Work) ->
     return _Forest(_as_arrays(leaves, spec.n_outcomes, numbers=not spec.column.has_classes), left_out)
 
 
-def _grow_tree(plan: Callable[..., Any], cells: Array, wanted: Floats, seed: int) -> tuple[Any, Rows]:
+def _plan_trees(*, classes: bool) -> tuple[Callable[..., Any], ...]:
+    """Return the kinds of trees that a forest has in turn."""
+    from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier, ExtraTreeRegressor
+
+    if classes:
+        best = partial(DecisionTreeClassifier, max_features="sqrt", min_samples_leaf=LEAF_BEST)
+        return best, partial(ExtraTreeClassifier, min_samples_leaf=LEAF_RANDOM)
+    return (partial(ExtraTreeRegressor, min_samples_split=SPLIT_NUMBERS),)
+
+
+def _grow_tree(cells: Array, wanted: Floats, plan: Callable[..., Any], seed: int) -> tuple[Any, Rows]:
     """Grow a tree from a bootstrap sample; return it and the sample."""
     drawn = np.random.default_rng(seed).integers(len(wanted), size=len(wanted))
     counts = np.bincount(drawn, minlength=len(wanted)).astype(float)
