@@ -28,7 +28,9 @@ def test_a_file_of_an_earlier_version_loads_and_is_saved_as_it_was(tmp_path):
     expected = [10.746365133930706, 10468.158691474104, 28.845813219626905]
     expected += [42.7712576217605, 21.084581639361687, 18.122300906538477]
     np.testing.assert_allclose(scaled.iloc[1, :6].astype(float), expected, rtol=1e-12)
-    pd.testing.assert_frame_equal(scaler.inverse_transform(scaled)[["children", "town"]], row[["children", "town"]])
+    back = scaler.inverse_transform(scaled)[["children", "town"]]
+    texts = {"town": object}  # before pandas 3, the type of texts that was saved is not the usual one
+    pd.testing.assert_frame_equal(back.astype(texts), row[["children", "town"]].astype(texts))
     scaler.save(tmp_path)
     again, before = (json.loads(path.read_text()) for path in (tmp_path / "scaler.json", SAVED))
     assert again["settings"].items() >= before["settings"].items()  # new settings have their defaults
