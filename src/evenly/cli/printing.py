@@ -13,6 +13,9 @@ from evenly._support import EvenlyWarning, TableError, paused, to_plain
 MOST_LETTERS = 900
 """Letters of a warning that are printed."""
 
+LEAST_WIDTH = 16
+"""Letters in a line of a folded name or note, at least."""
+
 
 @contextmanager
 def printed_warnings() -> Iterator[None]:
@@ -47,12 +50,20 @@ def show_table(
     from rich.text import Text
 
     table = Table(title=Text(title) if title else None, title_justify="left", box=None, padding=(0, 2, 0, 0))
-    for name in headers:
-        wraps = name in ("column", "note", "worst column")
+    listed = list(rows)
+    for j, name in enumerate(headers):
+        wraps = name in ("column", "note", "worst column", "values")
+        # Where there is too little space, names and notes are folded, and not squeezed out.
+        least = min(LEAST_WIDTH, max((len(row[j]) for row in listed), default=0)) if wraps else None
         table.add_column(
-            name, justify="right" if name in right else "left", overflow="fold", no_wrap=not wraps, header_style="bold"
+            name,
+            justify="right" if name in right else "left",
+            overflow="fold",
+            no_wrap=not wraps,
+            min_width=least,
+            header_style="bold",
         )
-    for row in rows:
+    for row in listed:
         table.add_row(*(Text(cell) for cell in row))
     with paused():
         console().print(table)

@@ -331,9 +331,10 @@ def _suspicious_texts(profile: ColumnProfile) -> list[str]:
         listed = ", ".join(map(repr, strays))
         cells = _times(sum(strays.values()), "cell")
         found.append(f"{what}, except for {listed} ({cells}), so taken for texts: {_remedy(listed, *strays)}")
-    for text, n in texts:
-        if text not in strays and is_non_answer(text):
-            found.append(f"{text!r} appears {_times(n, 'time')}: {_remedy(repr(text), text)}")
+    words = {text: n for text, n in texts if text not in strays and is_non_answer(text)}
+    if words:
+        appear = ", ".join(f"{text!r} appears {_times(n, 'time')}" for text, n in words.items())
+        found.append(f"{appear}: {_remedy(', '.join(map(repr, words)), *words)}")
     return found
 
 

@@ -22,7 +22,10 @@ from evenly.cli.options import (
     read,
     settings_of,
 )
-from evenly.cli.printing import print_json, printed_warnings, say, say_files, show_table, writing
+from evenly.cli.printing import console, print_json, printed_warnings, say, say_files, show_table, writing
+
+WIDE = 120
+"""Letters of a line that has room for notes."""
 
 
 @app.command()
@@ -66,26 +69,35 @@ def inspect(
 
 
 def show_inspection(found: Any) -> None:
-    """Print a row a column, those of a doubtful kind first; then what may be otherwise, and what looks wrong."""
+    """Print a row a column, those of a doubtful kind first; then what may be otherwise, and what looks wrong.
+
+    On a narrow terminal, likelihoods are left out, and notes are lines of their own.
+    """
+    wide = console().width >= WIDE
+    rows = [
+        {
+            "column": one.name,
+            "kind": one.kind,
+            "confidence": one.confidence,
+            "likelihood": one.likelihood or "",
+            "missing": f"{one.missing_share:.1%}",
+            "values": show_values(one),
+            "note": one.note,
+        }
+        for one in found.by_doubt
+    ]
+    shown = [name for name in rows[0] if wide or name not in ("likelihood", "note")]
     show_table(
-        ("column", "kind", "confidence", "likelihood", "missing", "values", "note"),
-        [
-            (
-                one.name,
-                one.kind,
-                one.confidence,
-                one.likelihood or "",
-                f"{one.missing_share:.1%}",
-                show_values(one),
-                one.note,
-            )
-            for one in found.by_doubt
-        ],
+        shown,
+        [[row[name] for name in shown] for row in rows],
         title=f"{found.n_rows:,} rows, {len(found.columns)} columns",
         right=("missing",),
     )
     for one in found.by_doubt:
-        for line in filter(None, (one.doubt, *one.warnings)):
+        note = "" if wide else one.note.partition(";")[0] if "read as missing" in one.note else one.note
+        if any(note.partition(";")[0] in line for line in one.warnings):
+            note = ""
+        for line in filter(None, (note, one.doubt, *one.warnings)):
             say(f"{one.name}: {line}")
     for warning in found.warnings:
         say(warning)
