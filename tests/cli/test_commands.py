@@ -462,6 +462,8 @@ def test_impute_keeps_the_precision_of_a_column_unless_told_otherwise(evenly, tm
         (("--delta", "colour=green:1"), "'green'"),
         (("--predictors", "size"), "COLUMN=COLUMNS"),
         (("--effort", "most"), "quick, default"),
+        (("--groups", "nobody"), "groups = 'nobody'"),
+        (("--load", "model/", "--groups", "none"), "--load"),
         (("--time-limit", "0"), "--time-limit 0"),
         (("--load", "model/", "--effort", "best"), "--load"),
         (("--load", "model/", "--predictors", "size=people"), "--load"),

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from evenly._support import EvenlyWarning, InterruptedWarning, Stages, TableError, finishing, showing
@@ -138,16 +139,18 @@ class _Assessing:
 
     def _try(self, share: float) -> None:
         """Hide cells, fit a clone of the imputer to the others, and score it."""
+        # Rows of files are read in parts, so that other rows of a unit predict nothing.
+        imputer = self.imputer if self.files is None else clone(self.imputer).set_params(groups=None)
         try:
             seed = int(check_random_state(self.imputer.random_state).randint(2**31 - 1))
-            hidden = HiddenCells.choose(self.imputer, self.opened, share, seed)
+            hidden = HiddenCells.choose(imputer, self.opened, share, seed)
         except TableError as error:  # no reason not to fill the missing cells
             warnings.warn(f"no error estimate: {error}", EvenlyWarning, stacklevel=4)
             return
-        fitted = hidden.fit(self.imputer)
+        fitted = hidden.fit(imputer)
         self.tried = fitted[0]
         self.stopped = self.tried.ensemble_.interrupted
-        self.trial = replace(hidden.score(self.imputer, fitted), final=self.once or self.stopped)
+        self.trial = replace(hidden.score(imputer, fitted), final=self.once or self.stopped)
         if self.on_trial is not None:
             self.on_trial(self.trial)
 

@@ -18,7 +18,7 @@ from evenly._support import EvenlyWarning, InterruptedWarning, Stages, TableErro
 from evenly.evaluation.intervals import error_interval, normalized_interval
 from evenly.evaluation.peers import METHOD, PeerImputer, impute_visible
 from evenly.evaluation.trial_results import ColumnTrial, Trial
-from evenly.imputation import Imputer, fill_seconds, fit_seconds
+from evenly.imputation import Imputer, fill_seconds, fit_seconds, units_of
 from evenly.metrics import baseline_errors, column_errors, hold_out, mean_or_mode
 from evenly.tables import (
     DECLARED,
@@ -104,6 +104,16 @@ class HiddenCells:
         """The other cells, as a table of numbers and codes."""
         return number_table(self.opened.labels, self.opened.names, self.visible)
 
+    def shown_to(self, imputer: Imputer) -> tuple[Table, Any]:
+        """Return the other cells as an imputer reads them, and its setting `groups`: units are codes, too."""
+        found = units_of(imputer, self.columns_of(imputer), self.opened)
+        if found is None:
+            return self.shown, None if imputer.groups == "auto" else imputer.groups
+        key, codes = found
+        visible = self.visible
+        visible[:, key] = codes
+        return number_table(self.opened.labels, self.opened.names, visible), self.opened.labels[key]
+
     def columns_of(self, imputer: Imputer) -> list[Column]:
         """Return what each column is to an imputer."""
         if imputer.preset not in self.columns:
@@ -120,15 +130,16 @@ class HiddenCells:
         """
         begun = time.perf_counter()
         schema = Schema(columns=[coded(column) for column in self.columns_of(imputer)])
-        own = clone(imputer).set_params(schema=schema, kinds=None, bounds=None, missing=None)
+        shown, groups = self.shown_to(imputer)
+        own = clone(imputer).set_params(schema=schema, kinds=None, bounds=None, missing=None, groups=groups)
         stages = Stages(_seconds(imputer, *self.shape))
         with _only_interrupts("ignore" if quiet else "default"), stages.at("_fitting"):
-            own.fit(self.shown)
+            own.fit(shown)
         return own, time.perf_counter() - begun
 
     def score(self, imputer: Imputer, fitted: tuple[Imputer, float]) -> Trial:
         """Impute the hidden cells by a fitted clone of an imputer, and score them."""
-        begun, (own, seconds), shown = time.perf_counter(), fitted, self.shown
+        begun, (own, seconds), shown = time.perf_counter(), fitted, self.shown_to(imputer)[0]
         stages = Stages(_seconds(imputer, *self.shape))
         with _only_interrupts():
             with stages.at(SCORING, 0.0, 0.5):

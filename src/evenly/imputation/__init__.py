@@ -11,6 +11,7 @@ from evenly.imputation.deltas import read_deltas
 from evenly.imputation.imputer import Imputer
 from evenly.imputation.pooling import Pooled, pool
 from evenly.imputation.sensitivity import Sensitivity, delta_sensitivity
+from evenly.imputation.settings import units_of
 from evenly.imputation.training import Training
 
 __all__ = [
@@ -26,4 +27,5 @@ __all__ = [
     "fit_seconds",
     "pool",
     "read_deltas",
+    "units_of",
 ]

@@ -42,4 +42,8 @@ def bind(imputer: Imputer, fitted: Imputer, table: Table) -> Imputer:
     ]
     specs = tuple(replace(spec, fitted=own) for own, spec in zip(columns, fitted.ensemble_.specs, strict=True))
     scaler.columns_, scaler.target_, scaler.seed_ = columns, fitted.scaler_.target_, fitted.seed_
-    return imputer._become(scaler, replace(fitted.ensemble_, specs=specs))
+    ensemble, panel = replace(fitted.ensemble_, specs=specs), fitted.ensemble_.panel
+    if panel is not None:
+        key = [one.column.name for one in columns].index(panel.key.name)
+        panel = panel.bound(columns[key].column, table.columns[key].fresh(), ensemble.modelled)
+    return imputer._become(scaler, replace(ensemble, panel=panel))

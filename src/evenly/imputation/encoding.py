@@ -17,6 +17,7 @@ import numpy.typing as npt
 from evenly.imputation.calibration import PLAIN, Calibration
 from evenly.imputation.columns import ModelledColumn
 from evenly.imputation.level_means import LevelMeans, inputs_without_own, plan_means
+from evenly.imputation.panels import Inputs, Panel, PanelPlan
 from evenly.models import Data, Layout
 from evenly.scaling import balancing_weights, settle
 from evenly.tables import BLOCK, Floats
@@ -42,6 +43,10 @@ class EncodedTable:
     layout: Layout
     levels: LevelMeans | None = None
     """What the classes of columns with many say about other columns, if the model reads it."""
+    panel: Panel | None = None
+    """The rows of fit by their units, if there are some that the model reads."""
+    unit_inputs: Inputs | None = None
+    """What the other rows of each row's unit say; None: nothing."""
 
     @property
     def n_rows(self) -> int:
@@ -71,7 +76,9 @@ class EncodedTable:
 
     def rows(self, which: Any) -> EncodedTable:
         """Return a selection of the rows."""
-        return replace(self, columns=tuple(one._replace(values=one.values[which]) for one in self.columns))
+        columns = tuple(one._replace(values=one.values[which]) for one in self.columns)
+        inputs = None if self.unit_inputs is None else self.unit_inputs[which]
+        return replace(self, columns=columns, unit_inputs=inputs)
 
     def without(self, held: npt.NDArray[np.bool_] | None) -> EncodedTable:
         """Return the table without some cells, rows x columns."""
@@ -135,18 +142,29 @@ class EncodedTable:
                 into += width
         if with_inputs and self.levels is not None:
             data.inputs[:, into : into + self.levels.width] = self.levels.inputs(self.values)
+        if with_inputs and self.unit_inputs is not None:
+            data.inputs[:, self._of_units] = self.unit_inputs
         return data
+
+    @property
+    def _of_units(self) -> slice:
+        """The inputs that other rows of a unit give, which are the last ones."""
+        n_inputs, width = len(self.layout.inputs), 0 if self.panel is None else self.panel.plan.width
+        return slice(n_inputs - width, n_inputs)
 
     def learn_from(self, data: Data, held: npt.NDArray[np.bool_] | None) -> Data:
         """Return the model's arrays to train a network on.
 
         Inputs that depend on other rows leave out the row's own cells, and held-out cells of all rows.
         """
-        if self.levels is None:
+        if self.levels is None and self.panel is None:
             return data
         shown, inputs = self.without(held), data.inputs.copy()
-        into = sum(one.n_inputs for one in self.specs)
-        inputs[:, into : into + self.levels.width] = inputs_without_own(self.specs, shown.values)
+        if self.levels is not None:
+            into = sum(one.n_inputs for one in self.specs)
+            inputs[:, into : into + self.levels.width] = inputs_without_own(self.specs, shown.values)
+        if self.panel is not None:
+            inputs[:, self._of_units] = self.panel.showing(shown.values).inputs_of_fit()
         return data._replace(inputs=inputs)
 
     def balancing_weights(self) -> Floats:
@@ -158,11 +176,12 @@ class EncodedTable:
         return balancing_weights(np.array([one.spec.smoothness for one in self.columns]), most=MOST_WEIGHT)
 
 
-def lay_out(columns: Sequence[ModelledColumn]) -> Layout:
+def lay_out(columns: Sequence[ModelledColumn], panel: PanelPlan | None = None) -> Layout:
     """Return the layout of columns: likelihoods, the columns of features and inputs, which inputs are numbers."""
     pairs = [(one, j) for j, spec in enumerate(columns) for one in spec.likelihoods]
     inputs = [(j, spec.column.has_classes) for j, spec in enumerate(columns) for _ in range(spec.n_inputs)]
     inputs += [(plan.column, at >= plan.n_numbers) for plan in plan_means(columns) for at in range(plan.width)]
+    inputs += [] if panel is None else panel.owners
     return Layout(
         tuple(family for family, _ in pairs),
         tuple(j for _, j in pairs),

@@ -21,6 +21,7 @@ from evenly.imputation.gaussian import Gaussian, expect, from_expected, gaussian
 from evenly.imputation.learned_rows import LearnedRows
 from evenly.imputation.level_means import LevelMeans, plan_means
 from evenly.imputation.neighbours import NeighbourIndex, index_rows
+from evenly.imputation.panels import Panel, SavedPanel
 from evenly.imputation.predictors import Pass, plan_passes
 from evenly.imputation.trees import Trees, predict_by_trees, trees_from_tensors, trees_to_tensors
 from evenly.models import MODELS, Expected, Layout, Model, check_arrays, flatten, unflatten
@@ -74,6 +75,8 @@ class Ensemble:
     """The predictors of the columns that have some of their own."""
     levels: LevelMeans | None = None
     """What the classes of columns with many say about other columns, if there are any."""
+    panel: Panel | None = None
+    """The rows of fit by their units, if there are some."""
     interrupted: bool = False
     """Whether Ctrl-C ended its training, or its calibration; not saved."""
 
@@ -90,7 +93,7 @@ class Ensemble:
     @cached_property
     def layout(self) -> Layout:
         """The layout of the modelled columns in the model's arrays."""
-        return layout_of(self.model, self.modelled, self.n_rows)
+        return layout_of(self.model, self.modelled, self.n_rows, self.panel)
 
     @property
     def chunk_size(self) -> int:
@@ -105,7 +108,7 @@ class Ensemble:
             for spec, own in pairs
             if isinstance(spec, ModelledColumn) and own is not None
         ]
-        return EncodedTable(tuple(columns), self.layout, self.levels)
+        return EncodedTable(tuple(columns), self.layout, self.levels, self.panel)
 
     def ask_experts(self, table: EncodedTable, cells: Mapping[int, Flags]) -> dict[int, Experts]:
         """Return the experts' predictions of some cells of some columns; NaN at those that are known.
@@ -152,6 +155,8 @@ class Ensemble:
             tensors |= self.learned.to_tensors()
         if self.levels is not None:
             tensors |= {f"level_means{i}": one for i, one in enumerate(self.levels.means)}
+        if self.panel is not None:
+            tensors |= self.panel.to_tensors()
         content = {
             "model": {"name": self.model.spec.name, **asdict(self.model)},  # type: ignore[call-overload]  # a dataclass
             "n_networks": len(self.networks),
@@ -163,7 +168,7 @@ class Ensemble:
             "trees": list(self.trees),
             "predictors": {name: list(own) for name, own in self.predictors.items()},
         }
-        return content, tensors
+        return content | ({} if self.panel is None else {"panel": self.panel.to_plain()}), tensors
 
     @classmethod
     def from_saved(
@@ -182,8 +187,12 @@ class Ensemble:
         if not {one.name for one in specs}.issuperset(chain(saved.predictors, *saved.predictors.values())):
             raise ValueError("predictors that are not among the columns")
         model = _model_of(saved.model)
+        if saved.panel is not None and saved.panel.key not in {one.name for one in specs}:
+            raise ValueError("a panel whose key is not among the columns")
+        panel = None if saved.panel is None else Panel.from_saved(saved.panel, tensors, modelled)
+        layout = layout_of(model, modelled, saved.n_rows, panel)
         by_network = _by_network(saved.n_networks if modelled else 0, tensors)
-        if modelled and (arrays := model.expected_arrays(layout_of(model, modelled, saved.n_rows))) is not None:
+        if modelled and (arrays := model.expected_arrays(layout)) is not None:
             for one in by_network:
                 check_arrays(arrays, one)
         curves = {name: np.nan_to_num(tensors[name]) for name in ("elbo", "log_likelihood")}
@@ -203,6 +212,7 @@ class Ensemble:
             LearnedRows.from_tensors(tensors, model.expected_row_variables, len(by_network)),
             saved.predictors,
             _levels_of(tensors, modelled),
+            panel,
         )
 
 
@@ -218,6 +228,7 @@ class SavedEnsemble(Content):
     baseline: dict[str, float]
     trees: list[str]
     predictors: dict[str, list[str]]
+    panel: SavedPanel | None = None
 
 
 def _model_of(plain: dict[str, Any]) -> Model:
@@ -278,9 +289,9 @@ def _levels_of(tensors: Mapping[str, npt.NDArray[Any]], modelled: Sequence[Model
     return LevelMeans(plans, tuple(found.values()))
 
 
-def layout_of(model: Model, columns: Sequence[ModelledColumn], n_rows: int) -> Layout:
+def layout_of(model: Model, columns: Sequence[ModelledColumn], n_rows: int, panel: Panel | None = None) -> Layout:
     """Return the layout of the modelled columns of a table, in the size class of its rows."""
-    layout = lay_out(columns)
+    layout = lay_out(columns, None if panel is None else panel.plan)
     return layout.in_class(n_rows, in_bins=model.spec.bins_numbers) if columns else layout
 
 

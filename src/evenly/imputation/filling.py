@@ -120,7 +120,11 @@ def open_for(estimator: Any, scaler: LipschitzScaler, ensemble: Ensemble, X: Any
             changes.append(Change(one.column.name, int(found.unread.sum()), what, found.unseen))
     missing_of = [one.missing for one, spec in zip(columns, ensemble.specs, strict=True) if spec.modelled]
     to_predict = np.column_stack([np.zeros((table.n_rows, 0), bool), *missing_of])
-    return OpenedTable(table, columns, ensemble.encode(seen), to_predict, changes)
+    encoded = ensemble.encode(seen)
+    if ensemble.panel is not None:
+        key = [one.column.name for one in fitted].index(ensemble.panel.key.name)
+        encoded = replace(encoded, unit_inputs=ensemble.panel.inputs(cells[key].fresh(), encoded.values))
+    return OpenedTable(table, columns, encoded, to_predict, changes)
 
 
 def warn_of_cells(changes: Sequence[Change], stacklevel: int) -> None:

@@ -26,6 +26,7 @@ from evenly.imputation.encoding import EncodedTable
 from evenly.imputation.ensemble import Ensemble, LearningCurves, chunk_size, chunks
 from evenly.imputation.learned_rows import LearnedRows
 from evenly.imputation.level_means import fit_means
+from evenly.imputation.panels import Panel
 from evenly.imputation.settings import FitSettings
 from evenly.imputation.streaming import BatchStream, Source
 from evenly.imputation.trees import Work
@@ -33,7 +34,7 @@ from evenly.likelihoods import UNIT_NORMAL
 from evenly.metrics import count_held, hold_out
 from evenly.models import Data, History, Info, Layout, Model, Plan, Stream, Trace, Watchers
 from evenly.scaling import FittedColumn, LipschitzScaler
-from evenly.tables import Floats
+from evenly.tables import Floats, TableColumn
 
 Flags = npt.NDArray[np.bool_]
 
@@ -47,7 +48,7 @@ HARDLY = 0.05
 def fit_ensemble(source: Source, scaler: LipschitzScaler, settings: FitSettings) -> Ensemble:
     """Describe the columns, train the networks and calibrate them."""
     columns = scaler.columns_
-    predictors = settings.read_predictors(columns)
+    predictors, key = settings.read_predictors(columns), settings.find_key(columns, source)
     n_networks = settings.n_networks(source.n_rows)
     hurried = settings.deadline.exists  # clocks of other machines tell other times
     together = n_networks > 1 and source.files is None and not hurried and joblib.effective_n_jobs(None) > 1
@@ -61,8 +62,7 @@ def fit_ensemble(source: Source, scaler: LipschitzScaler, settings: FitSettings)
         return ensemble
     table = ensemble.encode(values)
     if model.spec.reads_inputs:
-        ensemble = replace(ensemble, levels=fit_means(table.specs, table.values))
-        table = ensemble.encode(values)
+        ensemble, table = _with_other_rows(ensemble, values, None if key is None else (columns[key], source.cells[key]))
     data = table.data(seed=scaler.seed_, with_inputs=model.spec.reads_inputs, keys=places)
     plan = settings.plan(source.n_rows, table, streamed=source.files is not None)
     share = TRAINING_SHARE if model.spec.calibrated else 1.0
@@ -101,6 +101,19 @@ def fit_ensemble(source: Source, scaler: LipschitzScaler, settings: FitSettings)
         message = "interrupted: predictions are not calibrated; what was learned so far is used"
         warnings.warn(message, InterruptedWarning, stacklevel=3)
         return replace(ensemble, interrupted=True)
+
+
+def _with_other_rows(
+    ensemble: Ensemble, values: Sequence[Floats | None], key: tuple[FittedColumn, TableColumn] | None
+) -> tuple[Ensemble, EncodedTable]:
+    """Return the ensemble, and the table encoded for it, with what other rows of a class or a unit say."""
+    table = ensemble.encode(values)
+    ensemble = replace(ensemble, levels=fit_means(table.specs, table.values))
+    if key is None:
+        return ensemble, ensemble.encode(values)
+    panel = Panel.of(key[0].column, key[1].fresh(), table.specs, table.values)
+    ensemble = replace(ensemble, panel=panel)
+    return ensemble, replace(ensemble.encode(values), unit_inputs=panel.inputs_of_fit())
 
 
 def _warn_if_hardly_trained(trained: Sequence[_Network], n_epochs: int, n_networks: int) -> None:

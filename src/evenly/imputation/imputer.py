@@ -66,34 +66,33 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
         Which value of a number's distribution is imputed. For classes it is the most probable one (with "median", the
         median class if they are ordered).
     precision : {"column", "full"}
-        Whether imputed numbers are rounded to the precision that the column was recorded with: whole numbers stay
-        whole, also in a column of floats, 38.4 stays at one decimal, multiples of 50 stay such. With "full", only a
-        column's type rounds.
+        Whether imputed numbers are rounded to the precision that the column was recorded with: 38.4 stays at one
+        decimal, multiples of 50 stay such. With "full", only a column's type rounds.
     strict : bool
         Whether new rows are refused if they have cells that `fit` refuses, as in `LipschitzScaler`.
     training : Training, optional
-        How long the model is trained, and its sizes; by default, chosen for the table.
+        How the model is trained, and its sizes; by default, chosen for the table.
     effort : {"quick", "default", "best"}
-        How many networks are trained and for how long, and how many trees a forest has.
+        How many networks are trained, for how long, and how many trees a forest has.
     time_limit : float, optional
-        Seconds that `fit` may take, up to a fifth more: training ends early, and columns may get no forest. What a seed
-        gives then depends on the machine.
+        Seconds that `fit` may take, up to a fifth more: training ends early. A seed's result depends on the machine.
     callbacks : sequence of Callback, optional
-        Called before, during and after training; see `evenly.Callback`.
+        See `evenly.Callback`.
     random_state : int, RandomState or None
         Seeds all random numbers: the same seed gives the same bytes.
     predictors : mapping of column to columns, optional
         `{"income": ["age", "job"]}` predicts income from age and job alone, and other columns from all.
+    groups : column, "auto" or None
+        The column that names each row's person, or another unit: other rows of a unit predict, too. "auto" finds a key.
     verbose : int
-        1 shows progress: what is being done, in percent, and the time left. 2 shows the ELBO and the column that is
-        learned worst, too.
+        1 shows progress, in percent, and the time left. 2 shows the ELBO and the column that is learned worst, too.
 
     Attributes
     ----------
     scaler_ : LipschitzScaler
         The fitted scaler; `scaler_.summary_` shows how every column was treated.
     schema_ : Schema
-        The inferred or declared schema.
+        The schema.
     ensemble_ : Ensemble
         The fitted networks, column specs, calibrations and experts.
     history_ : dict
@@ -101,7 +100,7 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
         trained on, in the table's units. Under a trick, and for binned numbers, that of the column's features: for a
         binned number, minus half the squared error of its scaled value plus the log-probability of its bin.
     baseline_ : dict of column to float
-        The same log-likelihood under each column's marginal: a column that stays below it is overlooked.
+        The same under each column's marginal: a column that stays below it is overlooked.
     bins_ : dict of column to Bins
         The bins of each binned number, under `masked` and `marginal`.
 
@@ -141,6 +140,7 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
         callbacks: Sequence[Callback] | None = None,
         random_state: Any = None,
         predictors: Mapping[Any, Sequence[Any]] | None = None,
+        groups: Any = "auto",
         verbose: int = 0,
         **moved: Any,
     ) -> None:
@@ -153,7 +153,7 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
         self.training = with_moved(training, moved) if moved else training
         self.effort, self.time_limit = effort, time_limit
         self.callbacks, self.random_state = callbacks, random_state
-        self.predictors, self.verbose = predictors, verbose
+        self.predictors, self.groups, self.verbose = predictors, groups, verbose
 
     def set_params(self, **params: Any) -> Imputer:
         """Set parameters as in any scikit-learn estimator; those of the training as `training__epochs`."""

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evenly.imputation.columns import ModelledColumn, encoder_inputs, standardize
-from evenly.tables import Column, Floats
+from evenly.tables import Column, Floats, coded
 
 MOST_MEANS = 64
 """The largest number of means by class, so that inputs do not grow with the square of the number of columns."""
@@ -54,14 +54,20 @@ def plan_means(specs: Sequence[ModelledColumn]) -> tuple[MeansPlan, ...]:
     for k, one in enumerate(specs):
         if not one.column.has_rest:
             continue
-        others, width = list[int](), 0
-        for j in sorted((j for j in range(len(specs)) if j != k), key=lambda j: _width(specs[j].column) > 1):
-            if width + _width(specs[j].column) <= MOST_MEANS:
-                others.append(j)
-                width += _width(specs[j].column)
-        n_numbers = sum(_width(specs[j].column) == 1 for j in others)
-        plans.append(MeansPlan(k, tuple(others), width, n_numbers))
+        plans.append(MeansPlan(k, *choose_averaged(specs, [k], MOST_MEANS)))
     return tuple(plans)
+
+
+def choose_averaged(
+    specs: Sequence[ModelledColumn], without: Sequence[int | None], most: int
+) -> tuple[tuple[int, ...], int, int]:
+    """Return the columns to average, how many means that makes, and how many of these, the first, are of numbers."""
+    others, width = list[int](), 0
+    for j in sorted((j for j in range(len(specs)) if j not in without), key=lambda j: _width(specs[j].column) > 1):
+        if width + _width(specs[j].column) <= most:
+            others.append(j)
+            width += _width(specs[j].column)
+    return tuple(others), width, sum(_width(specs[j].column) == 1 for j in others)
 
 
 @dataclass(frozen=True)
@@ -86,21 +92,26 @@ class LevelMeans:
 def fit_means(specs: Sequence[ModelledColumn], values: Sequence[Floats]) -> LevelMeans | None:
     """Return the means of the observed cells at each class; None if no column has many classes."""
     plans = plan_means(specs)
-    means = tuple(_Sums.of(plan, specs, values).means().astype(np.float32) for plan in plans)
+    means = tuple(_sums_of(plan, specs, values).means().astype(np.float32) for plan in plans)
     return LevelMeans(plans, means) if plans else None
 
 
 def inputs_without_own(specs: Sequence[ModelledColumn], values: Sequence[Floats]) -> npt.NDArray[np.float32]:
     """Return the inputs of the rows that the means are taken from, each without the row's own cells."""
-    parts = [_Sums.of(plan, specs, values).means_without_own() for plan in plan_means(specs)]
+    parts = [_sums_of(plan, specs, values).means_without_own() for plan in plan_means(specs)]
     return np.concatenate(parts, axis=1)
+
+
+def _sums_of(plan: MeansPlan, specs: Sequence[ModelledColumn], values: Sequence[Floats]) -> ClassSums:
+    codes, n_classes = values[plan.column], len(specs[plan.column].column.classes or ())
+    return ClassSums.of(codes, n_classes, averaged_cells(specs, values, plan.others))
 
 
 # --- sums -----------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class _Sums:
+class ClassSums:
     """Sums over the rows of each class."""
 
     codes: Floats
@@ -114,13 +125,8 @@ class _Sums:
     """The sum of the squares of each kind of cell."""
 
     @classmethod
-    def of(cls, plan: MeansPlan, specs: Sequence[ModelledColumn], values: Sequence[Floats]) -> _Sums:
-        codes, n_classes = values[plan.column], len(specs[plan.column].column.classes or ())
-        cells = np.concatenate(
-            [np.zeros((len(codes), 0)), *(_averaged(specs[j], values[j]) for j in plan.others)],
-            axis=1,
-            dtype=np.float32,
-        )
+    def of(cls, codes: Floats, n_classes: int, cells: npt.NDArray[np.float32]) -> ClassSums:
+        """Add up the cells of each class; a missing code is that of no class."""
         rows = np.flatnonzero(~np.isnan(codes))
         at = codes[rows].astype(np.intp)
         sums, counts = np.zeros((2, n_classes, cells.shape[1]))
@@ -162,12 +168,16 @@ class _Sums:
 
     def means_without_own(self) -> npt.NDArray[np.float32]:
         """Return the mean of each row's class, without the row's own cells."""
-        found = _look_up(self.means().astype(np.float32), self.codes)
-        for d in range(self.cells.shape[1]):
-            rows = np.flatnonzero(~np.isnan(self.codes) & ~np.isnan(self.cells[:, d]))
-            at = self.codes[rows].astype(np.intp)
+        return self.means_of(self.codes, self.cells)
+
+    def means_of(self, codes: Floats, own: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+        """Return the mean of the class of some rows, without cells of it that are their own, where these are known."""
+        found = _look_up(self.means().astype(np.float32), codes)
+        for d in range(own.shape[1]):
+            rows = np.flatnonzero(~np.isnan(codes) & ~np.isnan(own[:, d]))
+            at = codes[rows].astype(np.intp)
             n = self.counts[at, d] - 1.0
-            left = self.sums[at, d] - self.cells[rows, d] - n * self.center[d]
+            left = self.sums[at, d] - own[rows, d] - n * self.center[d]
             found[rows, d] = left / (n + self.shrinkage[d])
         return found
 
@@ -189,7 +199,21 @@ def _width(column: Column) -> int:
     return column.n_outcomes if column.n_outcomes <= FEW_OUTCOMES else HASHED
 
 
-def _averaged(spec: ModelledColumn, values: Floats) -> npt.NDArray[np.float32]:
+def averaged_cells(
+    specs: Sequence[ModelledColumn], values: Sequence[Floats], which: Sequence[int], *, by_code: bool = False
+) -> npt.NDArray[np.float32]:
+    """Return numbers for the cells of some columns, rows x numbers; NaN where missing.
+
+    Parameters
+    ----------
+    by_code : bool
+        Whether signs stand for the codes of classes, which a trial on codes has too, and not for their texts.
+    """
+    nothing = np.zeros((len(values[0]), 0), np.float32)
+    return np.concatenate([nothing, *(_averaged(specs[j], values[j], by_code) for j in which)], axis=1)
+
+
+def _averaged(spec: ModelledColumn, values: Floats, by_code: bool) -> npt.NDArray[np.float32]:
     """Return numbers for the cells of a column, rows x numbers; NaN where missing."""
     column, missing = spec.column, np.isnan(values)[:, None]
     if column.kind not in ("categorical", "ordinal"):
@@ -199,7 +223,7 @@ def _averaged(spec: ModelledColumn, values: Floats) -> npt.NDArray[np.float32]:
         cells = encoder_inputs(column, values)
     else:
         codes = np.nan_to_num(values).astype(np.intp)
-        cells = signs(column)[codes]
+        cells = signs(coded(column) if by_code else column)[codes]
     return np.where(missing, np.nan, cells).astype(np.float32)
 
 

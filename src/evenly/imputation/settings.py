@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numbers
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,12 +14,13 @@ from evenly._support import NEVER, Deadline, EvenlyWarning, ScaleWarning, TableE
 from evenly.imputation.callbacks import Callback, TrainingNotes, trace_points
 from evenly.imputation.effort import EFFORTS, USUAL, Effort
 from evenly.imputation.encoding import EncodedTable
+from evenly.imputation.panel_keys import AUTO, encode_units, guess_key, read_key
 from evenly.imputation.predictors import read_predictors
 from evenly.imputation.streaming import Source
 from evenly.imputation.training import Training
 from evenly.models import PAPERS_METHOD, SPECS, ModelSpec, Plan
 from evenly.scaling import FittedColumn, LipschitzScaler, check_strict, get_method
-from evenly.tables import DECLARED, Schema, pick
+from evenly.tables import DECLARED, Column, Floats, Schema, Table, TableColumn, pick
 
 ESTIMATES = ("mean", "median", "mode")
 PRECISIONS = ("column", "full")
@@ -40,6 +41,7 @@ class FitSettings:
     seed: int
     callbacks: Sequence[Callback] = ()
     predictors: Any = None
+    groups: Any = AUTO
     effort: Effort = USUAL
     deadline: Deadline = NEVER
     """When the fit has to be done."""
@@ -73,6 +75,12 @@ class FitSettings:
                 f"choose {' or '.join(able)}",
             )
         return read_predictors(self.predictors, columns)
+
+    def find_key(self, columns: Sequence[FittedColumn], source: Source) -> int | None:
+        """Return the number of the column that names units with several rows; refuse it where nothing would use it."""
+        cells = None if source.files is not None else source.cells
+        labels = [one.label for one in columns]
+        return _find_key(self.spec, (self.groups, self.predictors), [one.column for one in columns], labels, cells)
 
     def plan(self, n_rows: int, table: EncodedTable, *, streamed: bool) -> Plan:
         """Return the training settings of a network."""
@@ -159,6 +167,48 @@ def levels_as_numbers(columns: Sequence[FittedColumn], declared: Mapping[str, An
     return found
 
 
+def _find_key(
+    spec: ModelSpec,
+    settings: tuple[Any, Any],
+    columns: Sequence[Column],
+    labels: Sequence[Hashable],
+    cells: Sequence[TableColumn] | None,
+) -> int | None:
+    """Return the number of the column that names units, by the settings `groups` and `predictors`.
+
+    Without cells, rows are read in parts.
+    """
+    groups, predictors = settings
+    able = spec.cell_by_cell and spec.reads_inputs
+    if isinstance(groups, str) and groups == AUTO:
+        return guess_key(columns, cells) if able and not predictors and cells is not None else None
+    if groups is None:
+        return None
+    key, got = read_key(groups, columns, labels), f"groups = {groups!r}"
+    if not able:
+        names = [repr(one.name) for one in SPECS.values() if one.cell_by_cell and one.reads_inputs]
+        raise TableError(f"{got} with model = {spec.name!r}", "it reads no other rows", f"choose {' or '.join(names)}")
+    if predictors:
+        raise TableError(f"{got} with predictors", "expected one of them", "leave out the other")
+    if cells is None:
+        message = f"{got}: rows of large Parquet files are read in parts, and other rows of a unit predict nothing"
+        warnings.warn(message, EvenlyWarning, stacklevel=5)
+        return None
+    return key
+
+
+def units_of(imputer: Any, columns: Sequence[Column], table: Table) -> tuple[int, Floats] | None:
+    """Return the number of the column that names units to an imputer, and the code of each row's unit.
+
+    None if there is no such column, or if it is modelled, so that its codes are known.
+    """
+    settings = imputer.groups, imputer.predictors
+    key = _find_key(SPECS[imputer.model_name], settings, columns, table.labels, table.columns)
+    if key is None or columns[key].kind != "ignore":
+        return None
+    return key, encode_units(columns[key], table.columns[key].fresh())[1]
+
+
 def check(imputer: Any) -> None:
     """Raise an error for invalid settings of an imputer."""
     choices = {"model": ("auto", *SPECS), "estimate": ESTIMATES, "precision": PRECISIONS, "preset": PRESETS}
@@ -188,6 +238,7 @@ def resolve(imputer: Any) -> FitSettings:
         int(check_random_state(imputer.random_state).randint(2**31 - 1)),
         [*(imputer.callbacks or ()), *([TrainingNotes()] if imputer.verbose > 1 else [])],
         imputer.predictors,
+        imputer.groups,
         EFFORTS[imputer.effort],
         Deadline.after(imputer.time_limit),
     )

@@ -20,10 +20,11 @@ from evenly.models.base import (
     unflatten,
 )
 from evenly.models.budget import published_epochs
-from evenly.models.layout import Data, Layout
+from evenly.models.layout import ALWAYS, Data, Layout
 from evenly.models.spec import MODELS, PAPERS, PAPERS_METHOD, SPECS, ModelSpec
 
 __all__ = [
+    "ALWAYS",
     "MODELS",
     "PAPERS",
     "PAPERS_METHOD",

@@ -115,6 +115,8 @@ class Expected(NamedTuple):
     """For indices: what all of them are smaller than."""
     finite: bool = True
     """Whether all numbers are finite; if not, infinite ones are allowed."""
+    least: int = 0
+    """For indices: the smallest."""
 
 
 class Model(ABC):
@@ -242,7 +244,7 @@ def check_arrays(expected: Mapping[str, Expected], arrays: Mapping[str, npt.NDAr
     if apart := sorted(expected.keys() ^ arrays.keys()):
         raise ValueError(f"{apart[0]}: {'no such array' if apart[0] in expected else 'an array that nothing uses'}")
     sizes: dict[str, int] = {}
-    for name, (shape, below, finite) in expected.items():
+    for name, (shape, below, finite, least) in expected.items():
         one = arrays[name]
         wanted = tuple(sizes.get(n, n) if isinstance(n, str) else n for n in shape)
         if one.ndim != len(wanted) or any(
@@ -254,5 +256,7 @@ def check_arrays(expected: Mapping[str, Expected], arrays: Mapping[str, npt.NDAr
             raise ValueError(f"{name}: an array of {one.dtype}")
         if below is None and (np.isnan(one).any() or (finite and np.isinf(one).any())):
             raise ValueError(f"{name}: numbers that are not finite")
-        if below is not None and one.size and not 0 <= one.min() <= one.max() < below:
-            raise ValueError(f"{name}: indices from {one.min()} to {one.max()}, expected them from 0 below {below}")
+        if below is not None and one.size and not least <= one.min() <= one.max() < below:
+            raise ValueError(
+                f"{name}: indices from {one.min()} to {one.max()}, expected them from {least} below {below}"
+            )

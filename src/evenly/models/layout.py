@@ -18,6 +18,8 @@ import numpy.typing as npt
 
 from evenly.likelihoods import BERNOULLI, UNIT_NORMAL, Likelihood, unconstrain
 
+ALWAYS = -1
+"""The column of inputs that belong to none, and that nothing hides."""
 Array = Any
 """A NumPy array, or a JAX one inside a compiled program."""
 
@@ -93,7 +95,7 @@ class Layout:
     likelihoods: tuple[Likelihood, ...]
     columns: tuple[int, ...]
     inputs: tuple[int, ...] = ()
-    """The column of each input."""
+    """The column of each input, which is hidden with its cells; or `ALWAYS`."""
     numbers: tuple[int, ...] = ()
     """The inputs that are numbers; the others encode classes."""
     padded: Sizes | None = None

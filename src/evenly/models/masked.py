@@ -19,7 +19,7 @@ import numpy.typing as npt
 from evenly.models.base import Expected
 from evenly.models.bbvi import Start, Terms, Trained
 from evenly.models.layers import dense, draw_rows, hide_cells, linear, padded
-from evenly.models.layout import Data, Layout, size_class
+from evenly.models.layout import ALWAYS, Data, Layout, size_class
 from evenly.models.spec import SPECS
 from evenly.models.wiring import Wiring
 
@@ -64,7 +64,7 @@ class Masked(Trained):
         hidden = Expected((self.hidden_size,))
         found = {
             "units/source": Expected(("units",), below=max(1, layout.sizes.inputs)),
-            "units/owner": Expected(("units",), below=layout.sizes.columns),
+            "units/owner": Expected(("units",), below=layout.sizes.columns, least=ALWAYS),
             **{f"units/{name}": Expected(("units",)) for name in ("low", "gap")},
             **{f"units/{name}": Expected(("units",), finite=False) for name in ("least", "most")},
             "first/weight": Expected(("units", self.hidden_size)),
@@ -114,7 +114,8 @@ class Masked(Trained):
     def _units(self, layout: Layout, data: Data, i: int) -> list[tuple[int, int, float, float, float, float]]:
         """Return the encoding of an input: its index, its column, and how it is shifted, divided and clipped."""
         column = layout.inputs[i]
-        seen = np.asarray(data.inputs[data.mask[:, column], i])
+        rows = slice(None) if column == ALWAYS else data.mask[:, column]
+        seen = np.asarray(data.inputs[rows, i])
         if not len(seen):
             return []
         if i not in layout.numbers:
@@ -130,7 +131,8 @@ class Masked(Trained):
     def _encode(self, shared: Any, inputs: jax.Array, visible: jax.Array) -> jax.Array:
         units = shared["units"]
         moved = (inputs[:, units["source"]] - units["low"]) / units["gap"]
-        return jnp.where(visible[:, units["owner"]], jnp.clip(moved, units["least"], units["most"]), 0.0)
+        seen = visible[:, units["owner"]] | (units["owner"] == ALWAYS)
+        return jnp.where(seen, jnp.clip(moved, units["least"], units["most"]), 0.0)
 
     def _raw(self, shared: Any, inputs: jax.Array, visible: jax.Array, drawn: Any = None) -> jax.Array:
         h = linear(shared["first"], self._encode(shared, inputs, visible))

@@ -31,6 +31,7 @@ from evenly.tables.formats import get_format
 from evenly.tables.frames import Table, build_table, map_columns, open_table, select
 from evenly.tables.inspection import inspect_table
 from evenly.tables.kind_inference import is_wordy
+from evenly.tables.kind_names import read_name
 from evenly.tables.lazy import LazyColumn, LazyTable
 from evenly.tables.new_rows import Change, NewCells, Reading, Step, describe_changes, quote
 from evenly.tables.non_answers import describe_non_answers
@@ -122,6 +123,7 @@ __all__ = [
     "prepare",
     "profile_column",
     "quote",
+    "read_name",
     "read_number",
     "refuse_infinite",
     "restore_column",

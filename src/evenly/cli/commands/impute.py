@@ -58,6 +58,14 @@ Predictors = Annotated[
     list[str] | None,
     typer.Option(metavar="COLUMN=COLUMNS", help="Predict a column from some only: income=age,job.", show_default=False),
 ]
+Groups = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COLUMN",
+        help="The column that names persons, whose other rows predict; none: no column.",
+        show_default=False,
+    ),
+]
 Deltas = Annotated[
     list[str] | None,
     typer.Option(
@@ -81,6 +89,7 @@ def impute(
     estimate: Annotated[str, typer.Option(help="Of numbers: mean, median or mode.")] = "mean",
     precision: Precision = None,
     predictors: Predictors = None,
+    groups: Groups = None,
     delta: Deltas = None,
     effort: Effort = "default",
     time_limit: TimeLimit = None,
@@ -120,15 +129,18 @@ def impute(
     target = Target(out, to, save, report, samples, not (quiet or as_json or out == "-"), as_json)
     target.check(streamed=source.dataset is not None)
     declared = settings_of(schema, kind, missing, likelihood, bounds)
-    learned = {"predictors": read_predictors(predictors), "save": save, "epochs": epochs, **declared}
-    learned["time_limit"] = time_limit
-    fits = (model, method, effort) != ("auto", "auto", "default") or any(one is not None for one in learned.values())
-    check_load(load, "imputer", fits)
+    own = {"predictors": read_predictors(predictors), "groups": groups, "time_limit": time_limit}
+    check_load(load, "imputer", _fits(model, method, effort, save, epochs, *own.values(), *declared.values()))
     chosen = {} if precision is None else {"precision": precision}
     shown = verbosity(prints=not (quiet or as_json), details=verbose)
     params = {"model": model, "method": method, "estimate": estimate, "random_state": seed, "verbose": shown, **chosen}
-    params |= {"predictors": learned["predictors"], "effort": effort, "time_limit": time_limit}
+    params |= {**own, "effort": effort, "groups": {None: "auto", "none": None}.get(groups, groups)}
     Imputation(params, declared, auto(epochs), share, load, chosen, read_deltas(delta)).run(source, target)
+
+
+def _fits(model: str, method: str, effort: str, *others: object) -> bool:
+    """Whether an option was given that only a fit can follow."""
+    return (model, method, effort) != ("auto", "auto", "default") or any(one is not None for one in others)
 
 
 def read_predictors(given: list[str] | None) -> dict[str, list[str]] | None:
