@@ -86,7 +86,7 @@ def test_uncertainty_weighs_by_the_inverse_of_the_shifted_loss():
 def test_priority_weighs_by_the_focal_loss_of_the_progress():
     first = signals(losses=np.full(N, 2.0))
     gained = np.array([0.0, 0.1, 0.5, 1.0, 3.0])
-    found = weights_of("priority", first, *[signals(losses=2.0 - gained)] * 700, focus=2.0)[-1]
+    found = weights_of("priority", first, *[signals(losses=2.0 - gained)] * 1500, focus=2.0)[-1]
     progress = np.clip(1.0 - np.exp(-gained), 1e-3, 1.0 - 1e-3)
     expected = -((1.0 - progress) ** 2) * np.log(progress)
     np.testing.assert_allclose(found, expected / expected.mean(), rtol=1e-3, atol=1e-6)

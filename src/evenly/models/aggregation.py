@@ -150,7 +150,7 @@ def nash(gram: jax.Array, active: jax.Array) -> jax.Array:
         slope = scaled @ weights - 1.0 / weights
         step = jnp.linalg.solve(scaled + jnp.diag(1.0 / weights**2), slope)
         decrement = jnp.sqrt(jnp.maximum(slope @ step, 0.0))
-        return weights - step / jnp.where(decrement > 0.25, 1.0 + decrement, 1.0)
+        return jnp.asarray(weights - step / jnp.where(decrement > 0.25, 1.0 + decrement, 1.0))
 
     start = 1.0 / jnp.sqrt(jnp.maximum(jnp.diagonal(scaled), RANK_TOLERANCE)).astype(gram.dtype)
     found = jax.lax.fori_loop(0, NASH_STEPS, improve, start)
