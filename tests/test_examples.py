@@ -31,7 +31,7 @@ def check(page: Path, environment: str) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("environment", ["core", "demo"])
+@pytest.mark.parametrize("environment", ["core", pytest.param("demo", marks=pytest.mark.more)])
 def test_readme_runs_where_its_install_lines_lead(environment):
     check(README, environment)
 
