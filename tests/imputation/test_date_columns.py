@@ -109,7 +109,7 @@ def test_a_date_as_predictor_lowers_the_error():
     rng = np.random.default_rng(1)
     seen = np.datetime64("2022-01-01") + rng.integers(0, 1000, n)
     day = (seen - np.datetime64("2022-01-01")).astype(float)
-    weekend = pd.Series(seen).dt.weekday.to_numpy() >= 5
+    weekend = pd.Series(seen).dt.day_of_week.to_numpy() >= 5
     sales = 20.0 + 5.0 * weekend + 4.0 * np.sin(2 * np.pi * day / 365.25) + 0.01 * day + rng.normal(0.0, 1.0, n)
     table = pd.DataFrame({"seen": seen.astype("M8[ns]"), "sales": sales, "noise": rng.normal(size=n)})
     hidden = rng.random(n) < 0.2

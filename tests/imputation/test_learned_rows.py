@@ -53,7 +53,7 @@ def test_arrays_of_other_rows_are_refused() -> None:
 @pytest.fixture(scope="module", params=["mixture", "factorization"])
 def fitted(request) -> Imputer:
     sizes = {"n_clusters": 2} if request.param == "mixture" else {"latent_size": 2}
-    return make_imputer(request.param, epochs=3, random_state=0, **sizes).fit(TABLE)
+    return make_imputer(request.param, preset="paper-plus", epochs=3, random_state=0, **sizes).fit(TABLE)
 
 
 def inferring(imputer: Imputer) -> Imputer:

@@ -36,6 +36,9 @@ for command in sys.argv[1:]:
 """
 
 
+CURRENT = records.REVISION
+
+
 @pytest.fixture(autouse=True)
 def first_revision(monkeypatch: pytest.MonkeyPatch) -> None:
     """Records that do not tell are of the first revision, which is the current one in these tests."""
@@ -57,7 +60,8 @@ def write(folder: Path, *records: dict[str, Any]) -> Path:
 
 @pytest.mark.more
 def test_without_jax_records_are_packed_shown_and_planned_with(tmp_path):
-    runs, packed = write(tmp_path / "runs", record_of(1), record_of(2)), tmp_path / "packed.jsonl"
+    made = [record_of(mask, revision=CURRENT) for mask in (1, 2)]
+    runs, packed = write(tmp_path / "runs", *made), tmp_path / "packed.jsonl"
     plan = f"run|--quick|--model|vae|--plan|--out|{runs}"
     commands = [f"pack|{runs}|--out|{packed}", f"tables|{packed}", plan]
     done = subprocess.run(

@@ -73,7 +73,9 @@ def stack(model: Floats, experts: Iterable[tuple[Floats, float]]) -> Floats:
     >>> stack(np.array([3.0, 3.0]), [(np.array([1.0, np.nan]), 0.25)])
     array([2.5, 3. ])
     """
-    found = model
-    for expert, weight in experts:
-        found = found + np.where(np.isnan(expert), 0.0, weight * (expert - model))
-    return found
+    found, rest = np.zeros_like(model), np.ones_like(model)
+    for expert, weight in experts:  # so that a weight of 1 leaves nothing of the model, not even its rounding
+        known = ~np.isnan(expert)
+        found = found + np.where(known, weight * expert, 0.0)
+        rest = rest - np.where(known, weight, 0.0)
+    return found + rest * model

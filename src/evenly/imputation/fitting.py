@@ -85,7 +85,7 @@ def fit_ensemble(source: Source, scaler: LipschitzScaler, settings: FitSettings)
         traces.append(trained[0].trace)
     COMPILED.add(settings.spec.name)
     ensemble = replace(ensemble, networks=[one.shared for one in trained], curves=units.curves(trained[0].history))
-    if model.expected_row_variables:
+    if model.expected_row_variables and settings.paper:  # after short trainings they lag behind inferred ones
         ensemble = replace(ensemble, learned=LearnedRows.of(table.values, [one.rows for one in trained]))
     cut = len(trained) < n_networks and job.deadline.left() > 0.0  # and not by the deadline
     if cut or any(one.history.interrupted for one in trained):

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import os
 import time
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields, replace
@@ -254,7 +255,9 @@ def _grow(spec: ModelledColumn, features: Floats, values: Floats, work: Work) ->
     cells = np.ascontiguousarray(features, np.float32)
     seeds = work.rng.integers(2**31 - 1, size=work.effort.n_trees).tolist()
     # Not by scikit-learn's forests: their threads change the filters of warnings of the whole process.
-    with ThreadPoolExecutor(N_THREADS) as threads:
+    # Of classes that hardly repeat in a sample; the filters are those of all threads.
+    with warnings.catch_warnings(), ThreadPoolExecutor(N_THREADS) as threads:
+        warnings.filterwarnings("ignore", "The number of unique classes is greater than 50%", UserWarning)
         grown = list(threads.map(partial(_grow_tree, cells, wanted), cycle(plans), seeds))
     left_out = np.ones((len(values), len(grown)), bool)
     for t, (_, drawn) in enumerate(grown):
