@@ -25,7 +25,9 @@ def _log_factorial(x: Any, xp: Any) -> Any:
 
 
 def _truncated(natural: Any, xp: Any) -> Any:
-    return xp.log(xp.exp(xp.exp(natural[..., 0])) - 1.0)
+    rate = xp.exp(natural[..., 0])  # log(exp(rate) - 1), as single precision can hold it
+    positive = xp.where(rate < 1e-3, rate * (1.0 - rate / 2.0 + rate**2 / 6.0), 1.0 - xp.exp(-rate))
+    return rate + xp.log(positive)
 
 
 POISSON: dict[str, Any] = {
