@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from evenly._support import TableError, require
+from evenly._support import require
+from evenly.integrations.by_likelihood import constraint_of, usual_parameters
 from evenly.integrations.sites import Site
 from evenly.integrations.tricks import Gammas
-from evenly.likelihoods import Likelihood, Support, get_likelihood, is_registered
+from evenly.likelihoods import Likelihood, get_likelihood, is_registered
 
 jax, jnp = require("jax", "numpyro"), require("jax.numpy", "numpyro")
 dist = require("numpyro.distributions", "numpyro")
@@ -19,7 +20,7 @@ Transform: Any = dist.transforms.Transform
 AffineTransform: Any = dist.transforms.AffineTransform
 
 
-class ScaleLaw(Transform):  # type: ignore[misc]  # as above
+class ScaleLaw(Transform):  # type: ignore[misc]  # a class of NumPyro, which has no types
     """From scaled cells to those of the table, by the law of a likelihood."""
 
     def __init__(self, likelihood: Likelihood, scale: Any, domain: Any) -> None:
@@ -59,7 +60,7 @@ class LikelihoodDistribution(Distribution):  # type: ignore[misc]  # as above
 
     @property
     def support(self) -> Any:
-        return _constraint(self.likelihood.support)
+        return constraint_of(self.likelihood.support, constraints)
 
     def log_prob(self, value: Any) -> Any:
         return self.likelihood.log_density(jnp.asarray(value), self.natural)
@@ -83,18 +84,6 @@ class LikelihoodDistribution(Distribution):  # type: ignore[misc]  # as above
         return self.likelihood.mean(self.natural)
 
 
-def _constraint(support: Support) -> Any:
-    if support.whole:
-        return constraints.nonnegative_integer
-    if support.upper < np.inf:
-        if support.lower == -np.inf:
-            return constraints.less_than(support.upper)
-        return constraints.interval(support.lower, support.upper)
-    if support.lower == -np.inf:
-        return constraints.real
-    return constraints.positive if support.lower == 0.0 else constraints.greater_than(support.lower)
-
-
 def from_likelihood(likelihood: str | Likelihood, natural: Any = None, **usual: Any) -> Any:
     """Return the NumPyro distribution of a likelihood that the library lacks, or of one of your own.
 
@@ -116,11 +105,9 @@ def from_likelihood(likelihood: str | Likelihood, natural: Any = None, **usual: 
     """
     family = get_likelihood(likelihood) if isinstance(likelihood, str) else likelihood
     if natural is None:
-        if set(usual) != set(family.usual_names):
-            names = ", ".join(family.usual_names)
-            raise TableError(f"the parameters {', '.join(usual) or 'none'}", f"{family.name} expects {names}")
-        parts = [jnp.asarray(1.0 * usual[name]) for name in family.usual_names]
-        natural = family.to_natural(jnp.stack(jnp.broadcast_arrays(*parts), axis=-1))
+        parts = usual_parameters(family, usual)
+        arrays = [jnp.asarray(1.0 * one) for one in parts]
+        natural = family.to_natural(jnp.stack(jnp.broadcast_arrays(*arrays), axis=-1))
     return LikelihoodDistribution(family, jnp.asarray(natural))
 
 

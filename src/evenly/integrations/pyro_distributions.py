@@ -6,10 +6,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from evenly._support import TableError, require
+from evenly._support import require
+from evenly.integrations.by_likelihood import constraint_of, usual_parameters
 from evenly.integrations.sites import Site
 from evenly.integrations.tricks import Gammas
-from evenly.likelihoods import Likelihood, Support, get_likelihood
+from evenly.likelihoods import Likelihood, get_likelihood
 
 torch, dist = require("torch", "pyro"), require("pyro.distributions", "pyro")
 constraints = dist.constraints
@@ -100,7 +101,7 @@ class LikelihoodDistribution(TorchDistribution):  # type: ignore[misc]  # as abo
 
     @property
     def support(self) -> Any:
-        return _constraint(self.likelihood.support)
+        return constraint_of(self.likelihood.support, constraints)
 
     def log_prob(self, value: Any) -> Any:
         return self.likelihood.log_density(value, self.natural)
@@ -112,18 +113,6 @@ class LikelihoodDistribution(TorchDistribution):  # type: ignore[misc]  # as abo
     @property
     def mean(self) -> Any:
         return self.likelihood.mean(self.natural)
-
-
-def _constraint(support: Support) -> Any:
-    if support.whole:
-        return constraints.nonnegative_integer
-    if support.upper < np.inf:
-        if support.lower == -np.inf:
-            return constraints.less_than(support.upper)
-        return constraints.interval(support.lower, support.upper)
-    if support.lower == -np.inf:
-        return constraints.real
-    return constraints.nonnegative if support.closed else constraints.greater_than(support.lower)
 
 
 def from_likelihood(likelihood: str | Likelihood, natural: Any = None, **usual: Any) -> Any:
@@ -148,13 +137,10 @@ def from_likelihood(likelihood: str | Likelihood, natural: Any = None, **usual: 
     """
     family = get_likelihood(likelihood) if isinstance(likelihood, str) else likelihood
     if natural is None:
-        if set(usual) != set(family.usual_names):
-            names = ", ".join(family.usual_names)
-            raise TableError(f"the parameters {', '.join(usual) or 'none'}", f"{family.name} expects {names}")
-        parts = [usual[name] for name in family.usual_names]
+        parts = usual_parameters(family, usual)
         known = next((one.dtype for one in parts if isinstance(one, torch.Tensor)), torch.get_default_dtype())
-        parts = [torch.as_tensor(one, dtype=known) for one in parts]
-        natural = family.to_natural(torch.stack(torch.broadcast_tensors(*parts), dim=-1))
+        tensors = [torch.as_tensor(one, dtype=known) for one in parts]
+        natural = family.to_natural(torch.stack(torch.broadcast_tensors(*tensors), dim=-1))
     return LikelihoodDistribution(family, natural)
 
 
