@@ -20,7 +20,7 @@ from evenly.integrations.numpyro_distributions import (
 )
 from evenly.integrations.peeling import peel
 from evenly.integrations.priors import prior_factor
-from evenly.integrations.programs import Program
+from evenly.integrations.programs import OneSite, Program
 from evenly.integrations.sites import Columns, Site, read_sites
 from evenly.scaling import LipschitzScaler
 
@@ -150,7 +150,7 @@ NUMPYRO = Library(
 # --- beside other handlers --------------------------------------------------------------------------------------------
 
 
-class LipschitzReparam(Reparam):  # type: ignore[misc]  # as above
+class LipschitzReparam(OneSite, Reparam):  # type: ignore[misc]  # as above
     """Standardize one site by `numpyro.handlers.reparam`, beside reparametrizations of others.
 
     Parameters
@@ -178,17 +178,8 @@ class LipschitzReparam(Reparam):  # type: ignore[misc]  # as above
     True
     """
 
-    def __init__(
-        self, scaler: LipschitzScaler, column: Columns, *, tricks: bool = False, missing: Missing = "error"
-    ) -> None:
-        self._given = scaler, column, tricks
-        read_sites(scaler, {"column": column}, tricks=tricks)
-        self.missing = check_missing_option(missing)
-
     def __call__(self, name: str, fn: Any, obs: Any) -> tuple[Any, Any]:
-        scaler, column, tricks = self._given
-        site = read_sites(scaler, {name: column}, tricks=tricks)[name]
-        return NUMPYRO.in_table_units(site, fn, obs, self.missing), obs
+        return NUMPYRO.in_table_units(self.site(name), fn, obs, self.missing), obs
 
 
 def rescale_prior(

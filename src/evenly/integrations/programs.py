@@ -9,7 +9,8 @@ from typing import Any
 
 from evenly._support import EvenlyWarning
 from evenly.integrations.explaining import Explanation, explain
-from evenly.integrations.sites import Site
+from evenly.integrations.moving import Missing, check_missing_option
+from evenly.integrations.sites import Columns, Site, read_sites
 from evenly.scaling import LipschitzScaler
 
 
@@ -48,3 +49,19 @@ class Program:
     def explain(self) -> Explanation:
         """Return a table of site, likelihood, scale, smoothness before and after, with what became of the priors."""
         return explain(self.sites, self._container)
+
+
+class OneSite:
+    """What a reparametrization of a single site is given, whatever the library."""
+
+    def __init__(
+        self, scaler: LipschitzScaler, column: Columns, *, tricks: bool = False, missing: Missing = "error"
+    ) -> None:
+        self._given = scaler, column, tricks
+        self.site("column")  # refuses what no site can observe, before the model runs
+        self.missing = check_missing_option(missing)
+
+    def site(self, name: str) -> Site:
+        """Return the site that it is asked for."""
+        scaler, column, tricks = self._given
+        return read_sites(scaler, {name: column}, tricks=tricks)[name]

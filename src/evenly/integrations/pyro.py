@@ -12,7 +12,7 @@ from evenly.integrations.explaining import Explanation
 from evenly.integrations.moving import Library, Missing, check_missing_option, whole_name
 from evenly.integrations.peeling import peel
 from evenly.integrations.priors import prior_factor
-from evenly.integrations.programs import Program
+from evenly.integrations.programs import OneSite, Program
 from evenly.integrations.pyro_distributions import (
     Affine,
     Filled,
@@ -119,7 +119,7 @@ PYRO = Library(
 )
 
 
-class LipschitzReparam(Reparam):  # type: ignore[misc]  # as above
+class LipschitzReparam(OneSite, Reparam):  # type: ignore[misc]  # as above
     """Standardize one site by `pyro.poutine.reparam`, beside reparametrizations of others.
 
     Parameters
@@ -142,19 +142,10 @@ class LipschitzReparam(Reparam):  # type: ignore[misc]  # as above
     True
     """
 
-    def __init__(
-        self, scaler: LipschitzScaler, column: Columns, *, tricks: bool = False, missing: Missing = "error"
-    ) -> None:
-        self._given = scaler, column, tricks
-        read_sites(scaler, {"column": column}, tricks=tricks)
-        self.missing = check_missing_option(missing)
-
     def apply(self, msg: Any) -> Any:
         """Change the distribution of a site, observed or not."""
-        scaler, column, tricks = self._given
-        site = read_sites(scaler, {msg["name"]: column}, tricks=tricks)[msg["name"]]
         value = msg["value"] if msg["is_observed"] else None
-        return {**msg, "fn": PYRO.in_table_units(site, msg["fn"], value, self.missing)}
+        return {**msg, "fn": PYRO.in_table_units(self.site(msg["name"]), msg["fn"], value, self.missing)}
 
 
 def rescale_prior(
