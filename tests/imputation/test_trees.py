@@ -14,16 +14,14 @@ from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier, ExtraTreeR
 from evenly import Imputer, LipschitzScaler, TableError
 from evenly._support import Deadline
 from evenly._support.files import read_tensors, write_tensors
-from evenly.imputation import trees as tree_expert
+from evenly.imputation import growing
 from evenly.imputation.columns import describe
 from evenly.imputation.effort import Effort
 from evenly.imputation.encoding import EncodedColumn, EncodedTable, lay_out
 from evenly.imputation.gaussian import fit_gaussian, gaussian_features
+from evenly.imputation.growing import Work, fill, grow_trees
 from evenly.imputation.predictors import plan_passes
 from evenly.imputation.trees import (
-    Work,
-    fill,
-    grow_trees,
     predict_by_trees,
     tree_features,
     trees_from_tensors,
@@ -134,9 +132,9 @@ def test_a_forest_does_not_depend_on_how_many_processors_grow_it(monkeypatch):
     table = encode(ruled_table())
     gaussian = fit_gaussian(gaussian_features(table))
     passes = plan_passes({}, table.layout.names)
-    monkeypatch.setattr(tree_expert, "N_THREADS", 4)
+    monkeypatch.setattr(growing, "N_THREADS", 4)
     several = grow_trees(table, gaussian, passes, [], Work(RNG(3), SMALL))
-    monkeypatch.setattr(tree_expert, "N_THREADS", 1)
+    monkeypatch.setattr(growing, "N_THREADS", 1)
     single = grow_trees(table, gaussian, passes, [], Work(RNG(3), SMALL))
     for one, other in zip(several, single, strict=True):
         for field in fields(one.trees):
@@ -195,10 +193,10 @@ def test_saved_forests_are_the_same_and_wrong_ones_are_refused(grown):
 def test_tables_that_are_too_large_get_no_forests(grown, monkeypatch):
     table, gaussian, held, _ = grown
     passes = plan_passes({}, table.layout.names)
-    monkeypatch.setattr(tree_expert, "MOST_ROWS", table.n_rows - 1)
+    monkeypatch.setattr(growing, "MOST_ROWS", table.n_rows - 1)
     assert grow_trees(table, gaussian, passes, held, Work(RNG(3), SMALL)) == [None] * 5
-    monkeypatch.setattr(tree_expert, "MOST_ROWS", table.n_rows)
-    monkeypatch.setattr(tree_expert, "MOST_FILLED", 1)
+    monkeypatch.setattr(growing, "MOST_ROWS", table.n_rows)
+    monkeypatch.setattr(growing, "MOST_FILLED", 1)
     assert grow_trees(table, gaussian, passes, held, Work(RNG(3), SMALL)) == [None] * 5
     assert grow_trees(table, None, passes, held, Work(RNG(3), SMALL)) == [None] * 5
 

@@ -22,9 +22,9 @@ from evenly.imputation.encoding import EncodedTable
 from evenly.imputation.ensemble import Ensemble, chunk_size, chunks
 from evenly.imputation.experts import Experts, join
 from evenly.imputation.gaussian import fit_validated, no_gaussian
+from evenly.imputation.growing import Work, grow_trees
 from evenly.imputation.neighbours import Neighbours, index_rows
 from evenly.imputation.predictors import Pass
-from evenly.imputation.trees import Work, grow_trees
 from evenly.models import Data
 from evenly.tables import Floats
 

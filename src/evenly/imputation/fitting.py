@@ -24,12 +24,12 @@ from evenly.imputation.columns import ColumnSpec, UnmodelledColumn, describe
 from evenly.imputation.cost import COMPILED, calibration_seconds, fit_stages, training_seconds
 from evenly.imputation.encoding import EncodedTable
 from evenly.imputation.ensemble import Ensemble, LearningCurves, chunk_size, chunks
+from evenly.imputation.growing import Work
 from evenly.imputation.learned_rows import LearnedRows
 from evenly.imputation.level_means import fit_means
 from evenly.imputation.panels import Panel
 from evenly.imputation.settings import FitSettings
 from evenly.imputation.streaming import BatchStream, Source
-from evenly.imputation.trees import Work
 from evenly.likelihoods import UNIT_NORMAL
 from evenly.metrics import count_held, hold_out
 from evenly.models import Data, History, Info, Layout, Model, Plan, Stream, Trace, Watchers
