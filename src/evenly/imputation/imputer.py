@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -32,6 +31,7 @@ from evenly.imputation.filling import OpenedTable, fill, open_for, warn_of_cells
 from evenly.imputation.fitting import fit_ensemble
 from evenly.imputation.predictor import Predictor
 from evenly.imputation.saving import imputer_from_saved, imputer_to_saved
+from evenly.imputation.scored import Scored
 from evenly.imputation.settings import check, resolve
 from evenly.imputation.streaming import open_source
 from evenly.imputation.training import MOVED, Training, hide_moved, with_moved
@@ -43,7 +43,7 @@ from evenly.scaling import LipschitzScaler
 from evenly.tables import Bounds, Floats, Markers, Schema
 
 
-class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+class Imputer(Scored, TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """Fill the missing cells of a mixed table from a model of all its columns.
 
     Parameters
@@ -294,12 +294,6 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
         low, high = self._ends(opened, level)
         return self._fill(opened, low), self._fill(opened, high)
 
-    def interval_cells(self, X: Any, level: float = 0.9) -> tuple[Floats, Floats]:
-        """Return the ends of `interval` as numbers or codes: rows x columns of fit, for scoring."""
-        opened = self._open(X)
-        low, high = (np.column_stack(opened.with_values(end)) for end in self._ends(opened, level))
-        return low, high
-
     def _ends(self, opened: OpenedTable, level: float) -> list[list[Floats]]:
         if not (isinstance(level, numbers.Real) and 0.0 < float(level) < 1.0):
             raise TableError(f"level = {level!r}", "expected a number between 0 and 1")
@@ -312,30 +306,6 @@ class Imputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
         `evenly.Predictive`: mean, mode, quantiles, intervals, samples, log-probabilities, and `to_frame`.
         """
         return self._predictor().distributions(self._open(X).encoded)
-
-    def log_likelihood(self, X: Any) -> dict[str, float]:
-        """Return the mean log-likelihood of each column's observed cells, in the table's units.
-
-        The model sees the cells that it is scored on; for an unbiased score, hide cells from it and use
-        `evenly.imputation_error`. A number outside all bins of its column counts with a probability of 1e-12.
-        """
-        table = self._open(X).encoded
-        found = self._predictor().distributions(table)
-        observed = [one for one in table.columns if not np.isnan(one.values).all()]
-        return {one.spec.name: float(np.nanmean(found[one.spec.name].log_prob(one.values))) for one in observed}
-
-    def score(self, X: Any, y: Any = None) -> float:
-        """Return the mean over columns of `log_likelihood`, higher is better; NaN without a column to score."""
-        return float(np.mean(list(self.log_likelihood(X).values()) or [np.nan]))
-
-    def predict_cells(self, X: Any) -> Floats:
-        """Return an estimate of every cell, observed ones included, as numbers or codes: rows x columns of fit.
-
-        For scoring: neither rounded nor converted to the columns' types. NaN in ignored and empty columns.
-        """
-        opened = self._open(X)
-        predictor, every = replace(self._predictor(), rounds=False), np.arange(opened.n_rows)
-        return np.column_stack(predictor.choose(opened.encoded, every, opened.n_rows, [self._choose])[0])
 
     def _choose(self, found: Predictive) -> Floats:
         """Return the values to impute."""
