@@ -16,7 +16,7 @@ from environments import ENVIRONMENTS, ROOT, absent_modules, closure, installed,
 
 README = ROOT / "README.md"
 PAGES = sorted((ROOT / "docs").glob("*.md"))
-LONG = ("diagnosis.md", "imputer.md", "multiple_imputation.md", "programs.md", "scaling_out.md")
+LONG = ("balancing.md", "diagnosis.md", "imputer.md", "multiple_imputation.md", "programs.md", "scaling_out.md")
 """Pages that train models: in the smallest environment that they name, and in the largest."""
 
 
