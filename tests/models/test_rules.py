@@ -51,10 +51,17 @@ def test_what_cannot_be_is_refused_before_any_work(model, given, message):
         Imputer(model, balance=given).fit(np.zeros((0, 0)))
 
 
+def test_the_rule_is_part_of_the_plan_of_a_training():
+    plan = resolve(Imputer("vae", balance="famo:0.25")).plan(10, None, streamed=False)
+    assert plan.rule == get_rule("famo:0.25")
+    assert plan.weights == 1.0
+
+
 def test_auto_is_what_it_was():
     assert resolve(Imputer()).balance == "lip"
     assert resolve(Imputer("masked", "std-none")).balance == "none"
     assert resolve(Imputer("vae")).balance == "none"
+    assert resolve(Imputer("vae")).plan(10, None, streamed=False).rule is None
     assert rule_for(SPECS["masked"], "lip") is None
     assert rule_for(SPECS["marginal"], "auto") is None
 
@@ -68,6 +75,8 @@ def test_an_imputer_is_trained_under_a_rule_saved_and_loaded(model, tmp_path):
     table[:10, 1] = np.nan
     training = Training(epochs=4, n_networks=1, sizes={"hidden_size": 8} if model != "factorization" else None)
     imputer = Imputer(model, balance="cagrad:0.8", training=training, random_state=0).fit(table)
+    plain = Imputer(model, balance="none", training=training, random_state=0).fit(table)
+    assert (plain.history_["elbo"] != imputer.history_["elbo"]).any()
     imputer.save(tmp_path)
     again = Imputer.load(tmp_path)
     assert again.balance == "cagrad:0.8"

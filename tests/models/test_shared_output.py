@@ -70,9 +70,9 @@ def gradient(model, rule, weights=1.0):
     wiring, key = wire(LAYOUT), jax.random.wrap_key_data(state.key)
     at = (model, wiring, (state.shared, state.local), key, DATA, state, np.arange(16) < 13)
     if rule is None:
-        (value, terms), found = jax.value_and_grad(objective, argnums=2, has_aux=True)(*at)
+        (value, terms), found = jax.jit(jax.value_and_grad(objective, argnums=2, has_aux=True), static_argnums=0)(*at)
         return value, terms, found, None
-    return Balancing.start(rule, LAYOUT, np.float32).gradients(*at)
+    return jax.jit(Balancing.start(rule, LAYOUT, np.float32).gradients, static_argnums=0)(*at)
 
 
 def assert_same(found, expected):

@@ -94,7 +94,7 @@ class FitSettings:
             table.balancing_weights() if self.balance == "lip" else 1.0,
             trace_points(self.callbacks),
             self.training.optimizer,
-            rule_for(self.spec, self.balance),
+            rule=rule_for(self.spec, self.balance),
         )
 
     def is_binned(self, label: Any, name: str) -> bool:
