@@ -50,7 +50,7 @@ def test_the_validation_score_prefers_parameters_that_predict():
     shown = data._replace(mask=data.mask & ~held)
     score = validation_score(model, LAYOUT, shown, held)
     assert score is not None
-    shared, history, _, _ = fitting.fit_model(model, LAYOUT, shown, 0, Plan(1e-2, 40, 64), Watchers(score))
+    shared, history, *_ = fitting.fit_model(model, LAYOUT, shown, 0, Plan(1e-2, 40, 64), Watchers(score))
     state = bbvi.start(model, LAYOUT, shown, 0, 1e-2)
     begun = {**state.shared, **state.fixed}
     assert score(shared) > score(begun) + 0.1

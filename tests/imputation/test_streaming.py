@@ -405,16 +405,16 @@ def test_a_stream_of_the_whole_table_is_training_in_memory():
     layout = lay_out(specs)
     data = EncodedTable(tuple(map(EncodedColumn, specs, values)), layout).data(seed=None)
     plan, watchers = Plan(1e-3, 4, 64), Watchers(lambda shared: 0.0)
-    shared, history, _, _ = fit_model(VAE(2, 8), layout, data, 0, plan, watchers)
+    shared, history, *_ = fit_model(VAE(2, 8), layout, data, 0, plan, watchers)
     stream = Stream(iter([data] * 4), 1, 4)
-    same, again, _, _ = fit_model(VAE(2, 8), layout, data, 0, plan, watchers, stream)
+    same, again, *_ = fit_model(VAE(2, 8), layout, data, 0, plan, watchers, stream)
     np.testing.assert_array_equal(history.elbo, again.elbo)
     np.testing.assert_array_equal(shared["mean"]["0"]["weight"], same["mean"]["0"]["weight"])
     # The same visits, two an epoch: what is reported of an epoch is their mean.
     halves = Stream(iter([data] * 4), 2, 4)
     seen = []
     watchers = Watchers(lambda shared: 0.0, lambda epoch, info: seen.append(epoch + 1.0))
-    _, by_two, _, _ = fit_model(VAE(2, 8), layout, data, 0, Plan(1e-3, 2, 64), watchers, halves)
+    _, by_two, *_ = fit_model(VAE(2, 8), layout, data, 0, Plan(1e-3, 2, 64), watchers, halves)
     np.testing.assert_allclose(by_two.elbo, history.elbo.reshape(2, 2).mean(1), rtol=1e-6)
     assert seen == [0.5, 1.0, 1.5, 2.0]
 

@@ -21,7 +21,7 @@ def test_a_training_that_ends_early_lets_the_learning_rate_fall_from_its_best_po
         asked.append(shared)
         return -abs(len(asked) - 5.0)
 
-    shared, history, _, _ = fitting.fit_model(model, LAYOUT, data, 0, Plan(1e-2, 40, 64), Watchers(score))
+    shared, history, *_ = fitting.fit_model(model, LAYOUT, data, 0, Plan(1e-2, 40, 64), Watchers(score))
     # Scored before the first epoch and after every other one; four points after the best, and 4 epochs in the end.
     assert len(asked) == 5 + fitting.PATIENCE + 1
     assert len(history.elbo) == 2 * (4 + fitting.PATIENCE) + 4

@@ -229,7 +229,7 @@ def test_tables_of_like_size_share_their_programs():
         fit_model(model, first, tables[0], 0, Plan(1e-3, 1, 32))
         assert len(compiled) >= 1
         compiled.clear()
-        shared, _, _, _ = fit_model(model, second, tables[1], 0, Plan(1e-3, 1, 32))
+        shared, *_ = fit_model(model, second, tables[1], 0, Plan(1e-3, 1, 32))
     assert compiled == []
     assert np.isfinite(model.predict_natural(second, shared, tables[1])[3]).all()
 
@@ -347,7 +347,7 @@ def test_a_factorization_distinguishes_all_classes_by_row():
     mask[hidden, 2] = False
     data = place(layout, np.zeros((300, 0)), targets, mask)
     model = Factorization(3)
-    shared, _, _, _ = fit_model(model, layout, data, 0, Plan(3e-2, 200, 300))
+    shared, *_ = fit_model(model, layout, data, 0, Plan(3e-2, 200, 300))
     classes = model.predict_natural(layout, shared, data)[2].argmax(-1)
     assert (classes == group)[hidden].mean() > 0.9
 
@@ -511,12 +511,12 @@ def test_column_gradients_are_those_of_the_columns(double):
 @pytest.mark.more
 def test_gradients_are_traced_at_evenly_spaced_points_and_the_training_stays_the_same():
     model, data = VAE(2, 8), few_data()
-    plain, history, nothing, _ = fit_model(model, FEW, data, 3, Plan(1e-3, 7))
-    shared, again, trace, _ = fit_model(model, FEW, data, 3, Plan(1e-3, 7, trace_points=3))
+    plain, history, nothing, *_ = fit_model(model, FEW, data, 3, Plan(1e-3, 7))
+    shared, again, trace, *_ = fit_model(model, FEW, data, 3, Plan(1e-3, 7, trace_points=3))
     assert trace.epochs.tolist() == [0, 2, 5, 7]
     assert trace.gradients.shape == trace.changes.shape == (4, FEW.n_columns)
     assert nothing.epochs.size == 0
-    _, _, at_first, _ = fit_model(model, FEW, data, 3, Plan(1e-3, 1, trace_points=0))
+    _, _, at_first, *_ = fit_model(model, FEW, data, 3, Plan(1e-3, 1, trace_points=0))
     assert at_first.epochs.tolist() == [0]
     np.testing.assert_allclose(at_first.gradients, trace.gradients[:1], rtol=1e-5)
     np.testing.assert_array_equal(history.elbo, again.elbo)
