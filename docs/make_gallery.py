@@ -49,11 +49,10 @@ def section(name: str, title: str) -> str:
     text = (SCRIPTS / f"{name}.py").read_text(encoding="utf-8")
     first, *told = (ast.get_docstring(ast.parse(text)) or "").split("\n\n")
     code = text[text.index('"""', 3) + 3 :].strip()
-    needs = f"\n\nNeeds `pip install {NEEDS[name]}`." if name in NEEDS else ""
-    return (
-        f"## {title}\n\n{first}{''.join(f'\n\n{one}' for one in told)}{needs}\n\n![{first}](pictures/gallery/{name}.png)\n\n"
-        f"`examples/gallery/{name}.py`:\n\n```python\n{code}\n```\n"
-    )
+    needs = [f"Needs `pip install {NEEDS[name]}`."] if name in NEEDS else []
+    picture = f"![{title}](pictures/gallery/{name}.png)"
+    shown = [f"`examples/gallery/{name}.py`:", f"```python\n{code}\n```"]
+    return "\n\n".join([f"## {title}", first, *told, *needs, picture, *shown]) + "\n"
 
 
 def page() -> str:
