@@ -89,3 +89,8 @@ def test_a_page_that_the_navigation_does_not_name_goes_to_its_section(script, tm
     assert sections["Results"] == ["results/new.md"]
     assert sections["Guides"][-1] == "guide.md"
     assert "Imputation" in [title for one in sections["Reference"][0]["API"] for title in one]
+
+
+def test_readme_fits_on_two_screens():
+    readme = (DOCS.parent / "README.md").read_text(encoding="utf-8")
+    assert len(readme.splitlines()) <= 100
