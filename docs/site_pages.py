@@ -68,12 +68,15 @@ def make_example_pages(root: Path) -> list[Made]:
     pages = []
     for path in sorted((root / "examples").glob("*.py")):
         text = path.read_text(encoding="utf-8")
-        said = ast.get_docstring(ast.parse(text)) or path.stem
+        tree = ast.parse(text)
+        said = ast.get_docstring(tree)
+        code = "".join(text.splitlines(keepends=True)[(tree.body[0].end_lineno or 0) if said else 0 :]).lstrip()
+        said = said or path.stem
         title, _, rest = said.partition("\n")
         title = re.split(r"[:.](?:\s|$)", title)[0]
         picture = root / f"docs/pictures/examples/{path.stem}.png"
         shown = f"![What {path.name} draws](../pictures/examples/{picture.name})\n\n" if picture.exists() else ""
-        body = f'# {title}\n\n{said if rest else title}\n\n{shown}```python title="examples/{path.name}"\n{text}```\n'
+        body = f'# {title}\n\n{said if rest else title}\n\n{shown}```python title="examples/{path.name}"\n{code}```\n'
         pages.append(Made(f"examples/{path.stem}.md", title, body))
     return pages
 

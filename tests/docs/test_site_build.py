@@ -94,3 +94,15 @@ def test_a_page_that_the_navigation_does_not_name_goes_to_its_section(script, tm
 def test_readme_fits_on_two_screens():
     readme = (DOCS.parent / "README.md").read_text(encoding="utf-8")
     assert len(readme.splitlines()) <= 100
+
+
+@pytest.mark.parametrize("name", ["site_start", "site_search", "site_phone"])
+def test_pictures_of_the_site_are_small(name):
+    assert 10_000 < (DOCS / f"pictures/{name}.png").stat().st_size < 250_000
+
+
+def test_an_example_is_shown_without_repeating_what_it_says_of_itself(script):
+    [page] = [one for one in script.make_example_pages(DOCS.parent) if one.path == "examples/torch_vae.md"]
+    assert page.text.startswith("# A VAE of the heart table in PyTorch\n")
+    assert page.text.count("beside heads that are written by hand") == 1
+    assert "import argparse" in page.text
