@@ -66,7 +66,15 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
         terminalreporter.write_line(f"{n:5.0f} {compiling:7.1f} {all_of_it:7.1f}  {name}")
 
 
-LONG_PAGES = ("README.md", "diagnosis.md", "imputer.md", "multiple_imputation.md", "programs.md", "scaling_out.md")
+LONG_PAGES = (
+    "README.md",
+    "diagnosis.md",
+    "five_minutes.md",
+    "imputer.md",
+    "multiple_imputation.md",
+    "programs.md",
+    "scaling_out.md",
+)
 """Pages of the documentation whose examples train models; `test_examples.py` runs README in `make test`."""
 
 

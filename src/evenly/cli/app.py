@@ -21,7 +21,7 @@ class Alphabetical(TyperGroup):
 
 app = typer.Typer(
     cls=Alphabetical,
-    help="Make probabilistic models learn every column of a mixed table.",
+    help="Impute mixed tables, and scale them for probabilistic models.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
