@@ -19,7 +19,7 @@ Flags = npt.NDArray[np.bool_]
 
 STACKING_STEPS = 8
 STACKING_WEIGHTS = tuple(
-    tuple(part / STACKING_STEPS for part in parts)
+    tuple(part / STACKING_STEPS for part in reversed(parts))
     for parts in product(range(STACKING_STEPS + 1), repeat=len(Experts._fields))
     if sum(parts) <= STACKING_STEPS
 )
@@ -31,7 +31,7 @@ USUAL_WEIGHTS, USUAL_CELLS, FEW_ROWS_POOLING = (0.0, 0.25, 0.5), 30.0, 100.0
 which strength, and how strongly a column's weights are shrunk. Chosen on cells of 15 small tables that were hidden from
 the visible ones; other choices were within 1 % of it."""
 LEAST_LOSS = 1e-4
-"""Losses below this share of the networks' count like it: such columns follow exactly from others."""
+"""Losses below this share of the networks' count like it, where logarithms of losses are compared."""
 
 
 def choose_stacking_weights(columns: Sequence[ValidationCells]) -> list[Calibration]:
@@ -39,8 +39,11 @@ def choose_stacking_weights(columns: Sequence[ValidationCells]) -> list[Calibrat
 
     One choice is made for all numbers and one for all classes; the weights of a column are shrunk towards it.
     """
-    curves, weights = [_stacking_losses(one) for one in columns], np.array(STACKING_WEIGHTS)
     few_rows = any(one.experts.kernel is not None for one in columns)
+    curves = [_stacking_losses(one) for one in columns]
+    if few_rows:  # so that columns that nearly follow from others count, too
+        curves = [None if one is None else np.log(np.maximum(one, LEAST_LOSS)) for one in curves]
+    weights = np.array(STACKING_WEIGHTS)
     pooling = FEW_ROWS_POOLING if few_rows else POOLING
     to_usual = USUAL_CELLS * ((weights - USUAL_WEIGHTS) ** 2).sum(1) * few_rows
     chosen = []
@@ -72,7 +75,7 @@ def _allowed(experts: Experts) -> Flags:
 
 
 def _stacking_losses(cells: ValidationCells) -> Floats | None:
-    """Return the logarithm of a column's mean loss for each of `STACKING_WEIGHTS`, relative to that without experts.
+    """Return the mean loss of a column's cells for each of `STACKING_WEIGHTS`, relative to that without experts.
 
     Weights of an expert that is not there count like those without it.
     """
@@ -93,7 +96,7 @@ def _stacking_losses(cells: ValidationCells) -> Floats | None:
         losses = np.minimum((network + moved) ** 2, FARTHEST_LOSS).mean(1)
     else:
         losses = -np.log(np.maximum(network + moved, LEAST_LIKELY)).mean(1)
-    return np.asarray(np.log(np.maximum(losses / max(losses[0], 1e-12), LEAST_LOSS)))
+    return np.asarray(losses / max(losses[0], 1e-12))
 
 
 def _what_counts(cells: ValidationCells, calibration: Calibration) -> Floats:
