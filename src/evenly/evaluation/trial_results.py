@@ -62,6 +62,13 @@ class Trial:
     seconds: float
     final: bool = False
     """Whether the imputer that was tried also fills the table: it was not fitted again to all cells."""
+    balance: str = "auto"
+    """The balancing rule, if one was named."""
+
+    @property
+    def name(self) -> str:
+        """The model, the method and, if one was named, the balancing rule."""
+        return " ".join([self.model, self.method, *([] if self.balance == "auto" else [self.balance])])
 
     @property
     def error(self) -> float:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from itertools import chain
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -80,6 +80,8 @@ class Ensemble:
     """What the classes of columns with many say about other columns, if there are any."""
     panel: Panel | None = None
     """The rows of fit by their units, if there are some."""
+    scales: Mapping[str, float] = field(default_factory=dict)
+    """The scales that training ended with, by feature, under a rule that moves them."""
     interrupted: bool = False
     """Whether Ctrl-C ended its training, or its calibration; not saved."""
 
@@ -174,7 +176,8 @@ class Ensemble:
             "kernels": list(self.kernels),
             "predictors": {name: list(own) for name, own in self.predictors.items()},
         }
-        return content | ({} if self.panel is None else {"panel": self.panel.to_plain()}), tensors
+        content |= {} if self.panel is None else {"panel": self.panel.to_plain()}
+        return content | ({"scales": dict(self.scales)} if self.scales else {}), tensors
 
     @classmethod
     def from_saved(
@@ -220,6 +223,7 @@ class Ensemble:
             saved.predictors,
             _levels_of(tensors, modelled),
             panel,
+            saved.scales,
         )
 
 
@@ -237,6 +241,7 @@ class SavedEnsemble(Content):
     kernels: list[str]
     predictors: dict[str, list[str]]
     panel: SavedPanel | None = None
+    scales: dict[str, Annotated[float, Field(gt=0.0, allow_inf_nan=False)]] = Field(default_factory=dict)
 
 
 def _model_of(plain: dict[str, Any]) -> Model:

@@ -17,7 +17,7 @@ from evenly.scaling.outcomes import Outcome
 from evenly.scaling.smoothness import Bound
 from evenly.tables import Schema, build_table
 
-EXPECTED = (Outcome.REACHED, Outcome.SCALED, Outcome.PASSED_THROUGH)
+EXPECTED = (Outcome.REACHED, Outcome.SCALED, Outcome.LEARNED, Outcome.PASSED_THROUGH)
 """Outcomes that need no warning."""
 OF_SCALES = (Outcome.BELOW_FLOOR, Outcome.NO_SPREAD, Outcome.OUT_OF_RANGE)
 """Outcomes of columns that could be scaled, but not as asked for."""
