@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: demo test test-more coverage lint bench bench-peers docs clean
+.PHONY: demo test test-more coverage lint bench bench-peers docs docs-serve results dist clean
 
 demo: $(VENV)/tool.stamp
 	$(BIN)/evenly demo --out demo
@@ -38,16 +38,31 @@ bench-peers: $(VENV)/test.stamp
 	rm -f $(VENV)/peers.jsonl
 	$(BIN)/python benchmarks/peers.py --dataset breast --out $(VENV)/peers.jsonl
 
-docs: $(VENV)/test.stamp
+# The site of the documentation, in build/site: a broken link or reference fails.
+docs: $(VENV)/docs.stamp
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build
+
+docs-serve: $(VENV)/docs.stamp
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs serve
+
+# The pictures and tables in the documentation, made again from the recorded runs.
+results: $(VENV)/test.stamp
 	$(BIN)/python docs/make_pictures.py
 	$(BIN)/python docs/make_design_picture.py
 	$(BIN)/python docs/make_results.py
 	$(BIN)/python docs/make_paper_appendix.py
 	$(BIN)/python docs/make_peers.py
+	$(BIN)/python docs/make_real_tables.py
 	$(BIN)/python docs/make_engines.py
 
+# The wheel and the source distribution; `python tests/check_wheel.py` installs the wheel in clean environments.
+dist: $(VENV)/bin/python
+	rm -rf dist
+	$(PIP) install --upgrade build
+	$(BIN)/python -m build --outdir dist
+
 clean:
-	rm -rf $(VENV) demo
+	rm -rf $(VENV) demo dist build/site
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
@@ -59,4 +74,9 @@ $(VENV)/tool.stamp: $(VENV)/bin/python pyproject.toml
 $(VENV)/test.stamp: $(VENV)/bin/python pyproject.toml
 	$(PIP) install --upgrade 'pip>=25.1'
 	$(PIP) install -e '.[all]' --group test
+	touch $@
+
+$(VENV)/docs.stamp: $(VENV)/bin/python pyproject.toml
+	$(PIP) install --upgrade 'pip>=25.1'
+	$(PIP) install -e '.[tool]' --group docs
 	touch $@

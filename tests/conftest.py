@@ -70,6 +70,7 @@ LONG_PAGES = (
     "README.md",
     "balancing.md",
     "diagnosis.md",
+    "five_minutes.md",
     "imputer.md",
     "multiple_imputation.md",
     "programs.md",

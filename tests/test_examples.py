@@ -15,8 +15,16 @@ import pytest
 from environments import ENVIRONMENTS, ROOT, absent_modules, closure, installed, read_examples, runnable
 
 README = ROOT / "README.md"
-PAGES = sorted((ROOT / "docs").glob("*.md"))
-LONG = ("balancing.md", "diagnosis.md", "imputer.md", "multiple_imputation.md", "programs.md", "scaling_out.md")
+PAGES = sorted(page for page in (ROOT / "docs").rglob("*.md") if ">>> " in page.read_text(encoding="utf-8"))
+LONG = (
+    "balancing.md",
+    "diagnosis.md",
+    "five_minutes.md",
+    "imputer.md",
+    "multiple_imputation.md",
+    "programs.md",
+    "scaling_out.md",
+)
 """Pages that train models: in the smallest environment that they name, and in the largest."""
 
 

@@ -1,4 +1,4 @@
-"""Evenly: make probabilistic models learn every column of a mixed table.
+"""Evenly: impute mixed tables, and scale them for probabilistic models.
 
 The public names stand in `__init__.pyi`, each with the folder that it comes from. A folder is imported when one of its
 names is asked for: importing evenly loads neither JAX nor matplotlib nor scikit-learn.

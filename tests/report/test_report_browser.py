@@ -4,42 +4,25 @@ from __future__ import annotations
 
 import base64
 import json
-import shutil
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from browser import INSTALLED, NOT_INSTALLED, chromium, requested, show, until
 from report_parts import HOSTILE, make_diagnosis, make_table, make_trial
-from selenium import webdriver
 from selenium.common.exceptions import NoAlertPresentException
-from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
-from selenium.webdriver.support.ui import WebDriverWait
 
 import evenly
 from evenly.tables import infer_schema
 
-CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
-if not (CHROMIUM and DRIVER):
-    pytest.skip("no Chromium: install the packages chromium and chromium-driver", allow_module_level=True)
+if not INSTALLED:
+    pytest.skip(NOT_INSTALLED, allow_module_level=True)
 
 pytestmark = pytest.mark.more
-
-FLAGS = (
-    "--headless=new",
-    "--no-sandbox",  # containers run as root
-    "--disable-gpu",
-    "--disable-dev-shm-usage",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-)
-PATIENCE = 60.0
-"""Seconds to wait for what should be there at once: machines of others may be busy."""
 
 
 @pytest.fixture(scope="module")
@@ -64,14 +47,8 @@ def report(tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory) -> Iterator[Any]:
-    options = webdriver.ChromeOptions()
-    options.binary_location = CHROMIUM
-    for flag in (*FLAGS, f"--user-data-dir={tmp_path_factory.mktemp('profile')}"):
-        options.add_argument(flag)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    driver = webdriver.Chrome(options=options, service=Service(DRIVER))
-    yield driver
-    driver.quit()
+    with chromium(tmp_path_factory.mktemp("profile")) as driver:
+        yield driver
 
 
 @pytest.fixture
@@ -83,19 +60,6 @@ def page(browser, report) -> Any:
     browser.get(report.as_uri())
     until(browser, "return typeof window.Plotly === 'object'")
     return browser
-
-
-def show(browser: Any, width: int, *, scheme: str = "light", media: str = "") -> None:
-    """Set the window's width, the colour scheme and the medium."""
-    size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
-    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
-    features = [{"name": "prefers-color-scheme", "value": scheme}]
-    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": media, "features": features})
-
-
-def until(browser: Any, script: str) -> Any:
-    """Wait for what a script returns to be true, and return it."""
-    return WebDriverWait(browser, PATIENCE, 0.05).until(lambda driver: driver.execute_script(script), script)
 
 
 def draw_all(browser: Any) -> None:
@@ -132,10 +96,7 @@ def picture(browser: Any, path: Path) -> None:
 def test_it_opens_without_errors_and_without_the_network(page, report):
     draw_all(page)
     assert page.get_log("browser") == []
-    events = [json.loads(entry["message"])["message"] for entry in page.get_log("performance")]
-    asked = [e["params"]["request"]["url"] for e in events if e["method"] == "Network.requestWillBeSent"]
-    own = ("data:", "chrome:", "chrome-untrusted:")  # and the page that the browser starts with
-    assert [url for url in asked if not url.startswith(own)] == [report.as_uri()]
+    assert requested(page) == [report.as_uri()]
     assert not page.find_element(By.ID, "no-charts").is_displayed()
 
 

@@ -33,6 +33,7 @@ from evenly.imputation.predictor import Predictor
 from evenly.imputation.saving import imputer_from_saved, imputer_to_saved
 from evenly.imputation.scored import Scored
 from evenly.imputation.settings import check, resolve
+from evenly.imputation.shown import Shown
 from evenly.imputation.streaming import open_source
 from evenly.imputation.training import MOVED, Training, hide_moved, with_moved
 from evenly.imputation.transforming_files import transform_parts
@@ -43,7 +44,7 @@ from evenly.scaling import LipschitzScaler
 from evenly.tables import Bounds, Floats, Markers, Schema
 
 
-class Imputer(Scored, TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+class Imputer(Scored, Shown, TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """Fill the missing cells of a mixed table from a model of all its columns.
 
     Parameters
@@ -188,6 +189,7 @@ class Imputer(Scored, TransformerMixin, BaseEstimator):  # type: ignore[misc]  #
         with showing(self.verbose):
             source = open_source(X, type(self).__name__)
             settings.check_source(source)
+            self._remember(X)
             scaler = settings.fit_scaler(source.table)
             return self._become(scaler, fit_ensemble(source, scaler, settings))
 
