@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: demo test test-more coverage lint bench bench-peers docs docs-serve results clean
+.PHONY: demo test test-more coverage lint bench bench-peers docs docs-serve results dist clean
 
 demo: $(VENV)/tool.stamp
 	$(BIN)/evenly demo --out demo
@@ -55,8 +55,14 @@ results: $(VENV)/test.stamp
 	$(BIN)/python docs/make_real_tables.py
 	$(BIN)/python docs/make_engines.py
 
+# The wheel and the source distribution; `python tests/check_wheel.py` installs the wheel in clean environments.
+dist: $(VENV)/bin/python
+	rm -rf dist
+	$(PIP) install --upgrade build
+	$(BIN)/python -m build --outdir dist
+
 clean:
-	rm -rf $(VENV) demo build/site
+	rm -rf $(VENV) demo dist build/site
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)

@@ -69,7 +69,7 @@ def methods(records: Sequence[Record]) -> str:
             cells = [measures.those(own, method=method) for method in FOUR]
             if any(cells):
                 errors = [
-                    float(np.mean([measures.mean_error(one) for one in some])) if some else None for some in cells
+                    float(np.mean([measures.bounded_error(one) for one in some])) if some else None for some in cells
                 ]
                 most = max(map(len, cells))
                 ratio = blocks.get((dataset, model), {}).get("lip-gamma")

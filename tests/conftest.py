@@ -68,6 +68,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
 
 LONG_PAGES = (
     "README.md",
+    "balancing.md",
     "diagnosis.md",
     "five_minutes.md",
     "imputer.md",

@@ -16,7 +16,15 @@ from environments import ENVIRONMENTS, ROOT, absent_modules, closure, installed,
 
 README = ROOT / "README.md"
 PAGES = sorted(page for page in (ROOT / "docs").rglob("*.md") if ">>> " in page.read_text(encoding="utf-8"))
-LONG = ("diagnosis.md", "five_minutes.md", "imputer.md", "multiple_imputation.md", "programs.md", "scaling_out.md")
+LONG = (
+    "balancing.md",
+    "diagnosis.md",
+    "five_minutes.md",
+    "imputer.md",
+    "multiple_imputation.md",
+    "programs.md",
+    "scaling_out.md",
+)
 """Pages that train models: in the smallest environment that they name, and in the largest."""
 
 

@@ -31,6 +31,7 @@ from .likelihoods import get_likelihood as get_likelihood
 from .metrics import imputation_error as imputation_error
 from .predictive import Predictive as Predictive
 from .report import make_report as make_report
+from .report import plot_missing as plot_missing
 from .report import plot_smoothness as plot_smoothness
 from .report import write_report as write_report
 from .scaling import Heads as Heads

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
 from functools import partial
+from importlib.resources import files
 from pathlib import Path
 
 import pytest
@@ -75,3 +77,25 @@ def test_a_missing_extra_names_the_line_that_installs_it(package, tmp_path):
 def test_help_and_version():
     assert "demo" in run("--help").stdout
     assert run("--version").stdout.startswith("evenly 0.")
+
+
+def test_examples_can_be_tried_as_they_are_printed(tmp_path):
+    done = run("examples", "--copy", "my table.csv", folder=tmp_path)
+    assert done.returncode == 0
+    commands = [shlex.split(line) for line in done.stdout.splitlines() if line.startswith("evenly ")]
+    assert {command[1] for command in commands} >= {"inspect", "impute", "compare", "diagnose", "scale", "unscale"}
+    quick = [command[1:] for command in commands if command[1] in ("inspect", "scale", "unscale")]
+    for command in quick:
+        assert run(*command, folder=tmp_path).returncode == 0
+    assert (tmp_path / "again.csv").exists()
+    for command in commands:  # of the longer ones, that they have the options
+        told = run(command[1], "--help").stdout
+        assert all(option in told for option in command if option.startswith("--"))
+
+
+def test_without_colours_nothing_is_coloured(monkeypatch):
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    coloured = {"FORCE_COLOR": "1"}
+    assert "\x1b[" in run("--help", environment=coloured).stdout
+    plain = run("--no-color", "inspect", files("evenly.data") / "heart.csv", environment=coloured).stdout
+    assert "\x1b[3" not in plain

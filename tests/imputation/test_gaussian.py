@@ -13,12 +13,7 @@ from scipy.stats import multivariate_normal, norm, rankdata
 from evenly import Imputer, LipschitzScaler
 from evenly.imputation import gaussian as gaussian_expert
 from evenly.imputation.calibration import Calibration
-from evenly.imputation.calibration_choice import (
-    STACKING_STEPS,
-    STACKING_WEIGHTS,
-    ValidationCells,
-    choose_stacking_weights,
-)
+from evenly.imputation.calibration_choice import ValidationCells
 from evenly.imputation.columns import describe, tilt
 from evenly.imputation.encoding import EncodedColumn, EncodedTable, lay_out
 from evenly.imputation.experts import NO_EXPERTS, Experts
@@ -31,6 +26,7 @@ from evenly.imputation.gaussian import (
     gaussian_features,
     predict_cells,
 )
+from evenly.imputation.stacking import STACKING_STEPS, STACKING_WEIGHTS, choose_stacking_weights
 from evenly.predictive import BinnedPredictive
 from evenly.predictive.bins import make_bins
 
@@ -201,13 +197,14 @@ def test_weights_are_those_of_the_least_loss_of_stacked_predictions():
     both = column._replace(experts=Experts(column.experts.gaussian, trees))
     (chosen,) = choose_stacking_weights([both])
 
-    def loss(gaussian: float, forest: float) -> float:
-        found = both.predict(Calibration(stacking_weight=gaussian, tree_weight=forest)).mean()
+    def loss(gaussian: float, forest: float, kernel: float = 0.0) -> float:
+        weights = {"stacking_weight": gaussian, "tree_weight": forest, "kernel_weight": kernel}
+        found = both.predict(Calibration(**weights)).mean()
         return float(((found - both.truth) ** 2).mean())
 
     assert min(chosen.stacking_weight, chosen.tree_weight) > 0.0
     best = loss(chosen.stacking_weight, chosen.tree_weight)
-    assert best <= min(loss(*weights) for weights in STACKING_WEIGHTS) * (1.0 + 1e-9)
+    assert best <= min(loss(*weights) for weights in STACKING_WEIGHTS if not weights[2]) * (1.0 + 1e-9)
 
 
 def test_where_the_expert_predicts_nothing_the_model_stays_as_it_is():

@@ -5,7 +5,10 @@ import pytest
 
 jax = pytest.importorskip("jax")
 
+from evenly.models import online  # noqa: E402
 from evenly.models.balancing import RULES, Signals, balance  # noqa: E402
+
+assert online.Online.name in RULES  # importing it registers it
 
 N = 5
 
@@ -18,6 +21,7 @@ def signals(step=0, *, losses=None, active=None, gradients=None):
         np.asarray(rows @ rows.T, np.float32),
         np.ones(N, bool) if active is None else np.asarray(active),
         np.array([step, 1], np.uint32),
+        np.array([0.0, 1.0, 2.0, 100.0, 0.5], np.float32),
     )
 
 
@@ -70,6 +74,11 @@ def test_the_combined_gradient_is_as_long_as_the_sum(name):
 def test_weights_without_gradients_have_a_mean_of_one(name):
     for found in weights_of(name, *(signals(i, losses=np.linspace(-4.0, 3.0, N) / (1 + i)) for i in range(5))):
         assert found.mean() == pytest.approx(1.0, rel=1e-5)
+
+
+def test_online_weighs_by_one_over_current_smoothness_within_a_factor_of_four():
+    found = weights_of("online", signals())[0]  # the median of 1, 2, 100 and 0.5 is 1.5; nothing is known of the first
+    np.testing.assert_allclose(found / found[0], [1.0, 1.5, 0.75, 0.25, 3.0], rtol=1e-5)
 
 
 def test_none_weighs_all_alike():

@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from evenly.paper.agreement import Cell, Comparison, Published, cause_of, comparable, summarize
-from evenly.paper.claims import CLAIMS, Claim, check_claims, compare, interval, median_error, paired
+from evenly.paper.claims import CLAIMS, Claim, bounded_error, check_claims, compare, interval, median_error, paired
 
 
 def record(method: str, error: float, dataset: str = "wine", mask: int = 1, **run: Any) -> dict[str, Any]:
@@ -29,6 +29,17 @@ def both(ratio: float, *, noise: float = 0.0, masks: int = 5, **run: Any) -> lis
 ERROR = Claim("lower", "lip-gamma", "std-none", median_error, "error")
 EQUAL = Claim("not higher", "lip-gamma", "std-none", median_error, "error", equal=True)
 THREE = ("wine", "adult", "spam")
+
+
+def test_cells_far_off_decide_no_claim_about_the_mean_error() -> None:
+    """A column that blows up under one method counts as 1, the whole of its range."""
+    runs = both(0.9) + both(0.9, dataset="adult") + both(0.9, dataset="spam")
+    for one in runs:
+        if one["run"]["method"] == "std-none":
+            one["honest"] = [0.2, 56335.9]
+    found = compare(runs, "lip-gamma", "std-none", bounded_error)
+    assert found is not None
+    assert found.ratio == pytest.approx(0.18 / 0.6)
 
 
 # --- intervals --------------------------------------------------------------------------------------------------------

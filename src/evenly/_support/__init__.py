@@ -25,10 +25,12 @@ from evenly._support.files import (
     write_tensors,
     write_text,
 )
+from evenly._support.html import Bar, bars, html_table
 from evenly._support.interrupts import finishing
 from evenly._support.labels import as_text, refuse_duplicates, refuse_surrogates
 from evenly._support.optional import require, require_later
 from evenly._support.patterns import DATE, NUMBER, SPACED_NUMBER, TELEPHONE
+from evenly._support.pictures import new_axes
 from evenly._support.plain import align, to_plain
 from evenly._support.progress import (
     Display,
@@ -42,7 +44,7 @@ from evenly._support.progress import (
     paused,
     show_on,
 )
-from evenly._support.sklearn_compat import check_input_names, output_container, table_tags
+from evenly._support.sklearn_compat import check_input_names, estimator_html, output_container, table_tags
 from evenly._support.strict_json import one_line, parse_json, read_limited, show
 
 __all__ = [
@@ -51,6 +53,7 @@ __all__ = [
     "NUMBER",
     "SPACED_NUMBER",
     "TELEPHONE",
+    "Bar",
     "Deadline",
     "Display",
     "EvenlyError",
@@ -66,9 +69,13 @@ __all__ = [
     "align",
     "announce",
     "as_text",
+    "bars",
     "check_input_names",
     "duration",
+    "estimator_html",
     "finishing",
+    "html_table",
+    "new_axes",
     "one_line",
     "output_container",
     "parse_json",

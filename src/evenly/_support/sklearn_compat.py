@@ -43,3 +43,10 @@ def table_tags(tags: Any) -> Any:
     tags.input_tags.categorical = True
     tags.transformer_tags.preserves_dtype = []
     return tags
+
+
+def estimator_html(estimator: Any) -> str:
+    """Return the parameters of an estimator as scikit-learn shows them in a notebook."""
+    from sklearn.utils import estimator_html_repr
+
+    return str(estimator_html_repr(estimator))

@@ -1,5 +1,6 @@
 """The application `evenly`, to which every module in `commands/` adds its command."""
 
+import os
 import pkgutil
 from importlib import import_module
 from typing import Annotated, Any
@@ -32,10 +33,18 @@ def _show_version(wanted: bool) -> None:
         raise typer.Exit
 
 
+def _leave_colors_out(wanted: bool) -> None:
+    if wanted:
+        os.environ["NO_COLOR"] = "1"  # what Rich asks for, in this process and in those that it starts
+
+
 @app.callback()
 def _options(
     version: Annotated[
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version.")
+    ] = False,
+    no_color: Annotated[
+        bool, typer.Option("--no-color", callback=_leave_colors_out, is_eager=True, help="Print without colours.")
     ] = False,
 ) -> None:
     pass

@@ -28,13 +28,23 @@ def check_place(*places: Path | str | None) -> None:
                 raise TableError(f"the path {str(place)!r}", f"{str(there)!r} cannot be written to")
 
 
-def check_models(names: Iterable[str], methods: Iterable[str], others: Iterable[str] = ()) -> None:
-    """Refuse unknown models and methods; JAX is not imported for it."""
-    from evenly.models import SPECS
+def check_models(
+    names: Iterable[str], methods: Iterable[str], others: Iterable[str] = (), rules: Iterable[str] = ()
+) -> None:
+    """Refuse unknown models, methods and balancing rules.
+
+    JAX is imported only for a rule that needs it. A rule is refused if none of the models has a place for it.
+    """
+    from evenly.models import SPECS, rule_for
     from evenly.scaling import METHODS
 
-    choice(list(names), ("auto", *SPECS, *others), "model")
+    names = list(names)
+    choice(names, ("auto", *SPECS, *others), "model")
     choice(list(methods), ("auto", *METHODS), "method")
+    specs = [SPECS["masked" if one == "auto" else one] for one in names if one not in others]
+    for rule in rules:
+        for spec in [one for one in specs if one.shared_output] or specs[:1]:
+            rule_for(spec, rule)
 
 
 def check_packages(models: Iterable[str]) -> None:
@@ -51,8 +61,10 @@ def check_time_limit(seconds: float | None) -> None:
         raise TableError(f"--time-limit {seconds:g}", "expected a number of seconds above 0", "--time-limit 60")
 
 
-def check_share(share: float) -> None:
-    """Refuse a share of hidden cells that leaves too little to learn from."""
+def check_share(share: float, *, needed: bool = False) -> None:
+    """Refuse a share of hidden cells that leaves too little to learn from, or none to compare on if some are needed."""
+    if needed and not share:
+        raise TableError("--share 0", "expected cells to compare on")
     if not 0.0 <= share <= 0.9:
         raise TableError(f"--share {share:g}", "expected a number from 0 to 0.9")
 

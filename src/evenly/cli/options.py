@@ -86,6 +86,13 @@ To = Annotated[
 ]
 Model = Annotated[str, typer.Option(help="masked (auto), vae, mixture, factorization or marginal.")]
 Method = Annotated[str, typer.Option(help="How columns are scaled; auto goes by the model.")]
+Balance = Annotated[
+    str,
+    typer.Option(
+        metavar="RULE",
+        help="How columns' gradients are weighed: none, lip, mgda, cagrad:0.8, ...; auto goes by the model.",
+    ),
+]
 Seed = Annotated[int, typer.Option("--seed", min=0, max=2**31 - 2, help="The same seed gives the same bytes.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print warnings and errors only.")]
 Verbose = Annotated[

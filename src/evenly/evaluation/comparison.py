@@ -66,7 +66,7 @@ def errors_by_column(trials: Sequence[Trial]) -> dict[str, list[Any]]:
         "column": [one.column for one in first],
         "measure": [one.measure for one in first],
         "mean or mode": [one.baseline for one in first],
-        **{f"{trial.model} {trial.method}": [one.error for one in trial.columns] for trial in trials},
+        **{trial.name: [one.error for one in trial.columns] for trial in trials},
     }
 
 
@@ -91,7 +91,7 @@ def say_winner(ranked: Sequence[Trial]) -> str:
     """Say which trial is best, by how much it beats the mean or the mode, and which others are within its interval."""
     best, *others = ranked
     high = best.normalized_interval[2]
-    level = [f"{one.model} {one.method}" for one in others if one.normalized <= high]
+    level = [one.name for one in others if one.normalized <= high]
     within = f" Within that interval too: {', '.join(level)}." if level else ""
     found = say_trial(best, "its")
-    return f"Best: {best.model} {best.method}. {found}{within}" if found else "Nothing was scored."
+    return f"Best: {best.name}. {found}{within}" if found else "Nothing was scored."

@@ -6,10 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from evenly._support import align, to_plain
+from evenly._support import align, bars, html_table, to_plain
 
 SCALINGS = ("none", "std", "max", "iqr", "lip")
 """The scalings that are compared."""
+SHOWN = ("none", "std", "lip")
+"""Those that a notebook shows."""
 MOST_NAMES = 6
 """The largest number of columns that a sentence names."""
 
@@ -107,6 +109,19 @@ class Diagnosis:
         """Return the diagnosis as plain JSON types; infinite numbers are None."""
         plain: dict[str, Any] = to_plain(self)
         return plain
+
+    def _repr_html_(self) -> str:
+        """Show each column's share of the gradient under three scalings, and by which trainings it is overlooked."""
+        shares = [bars([one.gradient_share[name] for one in self.columns], ".1%") for name in SHOWN]
+        rows = [
+            [one.column, one.kind, one.likelihood, *found, self._overlooked_by(one.column)]
+            for one, *found in zip(self.columns, *shares, strict=True)
+        ]
+        headers = ["column", "kind", "likelihood", *(f"gradient share: {name}" for name in SHOWN), "overlooked by"]
+        return html_table(self.verdict, headers, rows)
+
+    def _overlooked_by(self, column: str) -> str:
+        return ", ".join(one.method for one in self.trainings if column in one.overlooked) or "–"
 
     def __str__(self) -> str:
         parts = [self.verdict]

@@ -147,7 +147,8 @@ class HiddenCells:
             with stages.at(SCORING, 0.5, 1.0):
                 ends = own.interval_cells(shown, LEVEL)
         scored = tuple(self._score(_Attempt(self.columns_of(imputer), predicted, ends)))
-        return Trial(scored, self.share, own.model_name, own.scaler_.method, seconds + time.perf_counter() - begun)
+        took = seconds + time.perf_counter() - begun
+        return Trial(scored, self.share, own.model_name, own.scaler_.method, took, balance=imputer.balance)
 
     def try_peer(self, peer: PeerImputer) -> Trial:
         """Let an imputer of scikit-learn impute the hidden cells, and score them."""

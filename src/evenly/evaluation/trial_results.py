@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from evenly._support import Bar, bars, html_table
 from evenly.evaluation.intervals import mean_with_interval
 from evenly.evaluation.wording import say_trial
 from evenly.metrics import ratio_to_baseline
@@ -61,6 +62,13 @@ class Trial:
     seconds: float
     final: bool = False
     """Whether the imputer that was tried also fills the table: it was not fitted again to all cells."""
+    balance: str = "auto"
+    """The balancing rule, if one was named."""
+
+    @property
+    def name(self) -> str:
+        """The model, the method and, if one was named, the balancing rule."""
+        return " ".join([self.model, self.method, *([] if self.balance == "auto" else [self.balance])])
 
     @property
     def error(self) -> float:
@@ -89,6 +97,17 @@ class Trial:
     def __str__(self) -> str:
         return say_trial(self)
 
+    def _repr_html_(self) -> str:
+        """Show one row a column, the worst first."""
+        order = sorted(self.columns, key=lambda one: -one.normalized if math.isfinite(one.normalized) else -math.inf)
+        relative = bars([one.normalized for one in order], ".2f")
+        rows: list[list[str | Bar]] = [
+            [one.column, one.kind, one.measure, f"{one.error:.3g}", f"{one.baseline:.3g}", bar, _share(one.covered)]
+            for one, bar in zip(order, relative, strict=True)
+        ]
+        headers = ["column", "kind", "measure", "error", "of mean or mode", "relative", "90 % intervals hold"]
+        return html_table(say_trial(self), headers, rows)
+
     def to_plain(self) -> dict[str, Any]:
         """Return the trial as plain JSON types."""
         value, low, high = self.normalized_interval
@@ -103,6 +122,10 @@ class Trial:
             "normalized_high": high,
             **found,
         }
+
+
+def _share(value: float | None) -> str:
+    return "–" if value is None or not math.isfinite(value) else f"{value:.0%}"
 
 
 def _mean(values: Sequence[float]) -> float:

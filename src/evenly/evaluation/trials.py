@@ -101,8 +101,8 @@ def _name(candidate: Imputer | PeerImputer, i: int, n: int) -> str:
         return "_0"
     if isinstance(candidate, PeerImputer):
         return f"{candidate.name} ({i + 1} of {n})"
-    method = "" if candidate.method == "auto" else f" {candidate.method}"
-    return f"{candidate.model_name}{method} ({i + 1} of {n})"
+    named = [one for one in (candidate.method, candidate.balance) if one != "auto"]
+    return f"{' '.join([candidate.model_name, *named])} ({i + 1} of {n})"
 
 
 def trial_seconds(candidate: Imputer | PeerImputer, n_rows: int, n_columns: int) -> float:

@@ -16,15 +16,16 @@ from evenly.imputation.calibration_choice import (
     ValidationCells,
     calibrate,
     choose_neighbour_weight,
-    choose_stacking_weights,
 )
 from evenly.imputation.encoding import EncodedTable
 from evenly.imputation.ensemble import Ensemble, chunk_size, chunks
 from evenly.imputation.experts import Experts, join
 from evenly.imputation.gaussian import fit_validated, no_gaussian
 from evenly.imputation.growing import Work, grow_trees
+from evenly.imputation.kernel_fitting import fit_kernels
 from evenly.imputation.neighbours import Neighbours, index_rows
 from evenly.imputation.predictors import Pass
+from evenly.imputation.stacking import choose_stacking_weights
 from evenly.models import Data
 from evenly.tables import Floats
 
@@ -70,9 +71,13 @@ def calibrate_ensemble(
     advance(0.4)
     grown = grow_trees(table, gaussian, ensemble.passes, held, work)
     advance(0.6)
+    regressed = fit_kernels(table, gaussian, ensemble.passes, held, work)
     asked = [
-        [Experts(by_set[j], one.predicted[i] if one else None) for i, by_set in enumerate(by_gaussian)]
-        for j, one in enumerate(grown)
+        [
+            Experts(by_set[j], *(each.predicted[i] if each else None for each in pair))
+            for i, by_set in enumerate(by_gaussian)
+        ]
+        for j, pair in enumerate(zip(grown, regressed, strict=True))
     ]
     cells = [_validation_cells(table, j, predicted, own) for j, own in enumerate(asked)]
     start: dict[int, Calibration] = {}
@@ -90,11 +95,16 @@ def calibrate_ensemble(
     return replace(
         ensemble,
         calibrations=dict(zip(table.layout.names, chosen, strict=True)),
-        gaussian=gaussian if any(one.stacking_weight or one.tree_weight for one in chosen) else None,
+        gaussian=gaussian if any(any(one.expert_weights) for one in chosen) else None,
         trees={
             name: own.trees
             for name, own, one in zip(table.layout.names, grown, chosen, strict=True)
             if own is not None and one.tree_weight
+        },
+        kernels={
+            name: own.kernel
+            for name, own, one in zip(table.layout.names, regressed, chosen, strict=True)
+            if own is not None and one.kernel_weight
         },
         neighbours=index,
     )

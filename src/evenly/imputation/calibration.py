@@ -28,15 +28,22 @@ class Calibration:
     stacking_weight: float = 0.0
     """The weight of the Gaussian expert in every prediction."""
     tree_weight: float = 0.0
-    """The weight of the tree expert in every prediction; the rest is that of the model."""
+    """The weight of the tree expert in every prediction."""
+    kernel_weight: float = 0.0
+    """The weight of the kernel expert in every prediction; the rest is that of the model."""
     neighbours: NeighbourWeight | None = None
     """The weight of near-duplicates' cells, if any."""
+
+    @property
+    def expert_weights(self) -> tuple[float, float, float]:
+        """The weights of the experts, in the order of `Experts`."""
+        return self.stacking_weight, self.tree_weight, self.kernel_weight
 
     @classmethod
     def from_plain(cls, plain: Any) -> Calibration:
         """Rebuild a calibration from `dataclasses.asdict`; ValueError if it is none."""
         found = cls(**check_fields(cls, plain))
-        experts = (found.stacking_weight, found.tree_weight)
+        experts = found.expert_weights
         weights = (found.bin_weight, found.model_weight, *experts, sum(experts))
         positive = [found.inverse_temperature]
         if found.neighbours is not None:

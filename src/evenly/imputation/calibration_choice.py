@@ -26,15 +26,6 @@ Flags = npt.NDArray[np.bool_]
 
 BIN_WEIGHTS = (0.5, 0.0, 1.0)
 """Candidates for the weight of bins in a number's mean; the first is kept unless another is clearly better."""
-STACKING_STEPS = 8
-STACKING_WEIGHTS = tuple(
-    (gaussian / STACKING_STEPS, trees / STACKING_STEPS)
-    for trees in range(STACKING_STEPS + 1)
-    for gaussian in range(STACKING_STEPS + 1 - trees)
-)
-"""Candidates for the weights of the Gaussian and of the tree expert."""
-POOLING = 25.0
-"""Strength, in cells, that shrinks a column's stacking weights towards those of all columns of numbers, or classes."""
 FEWEST_NEIGHBOURS, LEAST_SHARE = 5, 0.2
 """Ignore near-duplicates unless at least 5 validation cells have one with a weight above 0.2."""
 INVERSE_TEMPERATURES = (0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.15, 1.3, 1.5, 1.75, 2.0, 2.5, 3.0)
@@ -161,69 +152,6 @@ def _coverage(bins: Bins, truth: Floats, shares: Floats) -> float:
     """Return a score of the coverage of central intervals: 0 if all are exact, else negative."""
     away = np.abs(bins.ranks(shares, truth, np.random.default_rng(0)) - 0.5)
     return -10.0 * float(sum(((away < 0.5 * level).mean() - level) ** 2 for level in LEVELS))
-
-
-# --- the experts ------------------------------------------------------------------------------------------------------
-
-
-def choose_stacking_weights(columns: Sequence[ValidationCells]) -> list[Calibration]:
-    """Choose the weights of the experts in the predictions of each column.
-
-    One choice is made for all numbers and one for all classes; the weights of a column are shrunk towards it.
-    """
-    curves = [_stacking_losses(one) for one in columns]
-    chosen = []
-    for one, curve in zip(columns, curves, strict=True):
-        alike = [
-            other
-            for cells, other in zip(columns, curves, strict=True)
-            if other is not None and cells.spec.column.has_classes == one.spec.column.has_classes
-        ]
-        allowed = _allowed(one.experts)
-        if not alike or allowed.sum() < 2:
-            chosen.append(PLAIN)
-            continue
-        weights = np.array(STACKING_WEIGHTS)
-        best = weights[np.argmin(np.where(allowed, np.mean(alike, axis=0), np.inf))]
-        if curve is not None:
-            pull = POOLING / len(one.truth) * ((weights - best) ** 2).sum(1)
-            best = weights[np.argmin(np.where(allowed, curve + pull, np.inf))]
-        chosen.append(Calibration(stacking_weight=float(best[0]), tree_weight=float(best[1])))
-    return chosen
-
-
-def _allowed(experts: Experts) -> Flags:
-    """Return which of `STACKING_WEIGHTS` give no weight to an expert that is not there."""
-    weights = np.array(STACKING_WEIGHTS)
-    absent = np.array([one is None for one in experts])
-    return np.asarray(~((weights > 0.0) & absent).any(1))
-
-
-def _stacking_losses(cells: ValidationCells) -> Floats | None:
-    """Return the mean loss of a column's cells for each of `STACKING_WEIGHTS`, relative to that without experts.
-
-    Weights of an expert that is not there count like those without it.
-    """
-    if len(cells.truth) < FEWEST or not any(cells.experts):
-        return None
-    # Predictions are linear in the weights, so those of the network and of each expert alone are enough.
-    network, *alone = (
-        _what_counts(cells, one) for one in (PLAIN, Calibration(stacking_weight=1.0), Calibration(tree_weight=1.0))
-    )
-    moved = np.array(STACKING_WEIGHTS) @ (np.array(alone) - network)
-    if isinstance(cells.spec, BinnedColumn):
-        losses = np.minimum((network + moved) ** 2, FARTHEST_LOSS).mean(1)
-    else:
-        losses = -np.log(np.maximum(network + moved, LEAST_LIKELY)).mean(1)
-    return np.asarray(losses / max(losses[0], 1e-12))
-
-
-def _what_counts(cells: ValidationCells, calibration: Calibration) -> Floats:
-    """Return the standardized errors of a number, or the probabilities of the true classes."""
-    predicted = cells.predict(calibration)
-    if isinstance(cells.spec, BinnedColumn):
-        return standardize(predicted.mean(), cells.truth, cells.spec.std)
-    return np.asarray(_probabilities(predicted)[np.arange(len(cells.truth)), cells.outcomes])
 
 
 # --- near-duplicates ----------------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from itertools import chain
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +18,7 @@ from evenly.imputation.columns import ColumnSpec, ModelledColumn, spec_from_plai
 from evenly.imputation.encoding import EncodedColumn, EncodedTable, lay_out
 from evenly.imputation.experts import NO_EXPERTS, Experts
 from evenly.imputation.gaussian import Gaussian, expect, from_expected, gaussian_features
+from evenly.imputation.kernels import Kernel, kernels_from_tensors, kernels_to_tensors, predict_by_kernel
 from evenly.imputation.learned_rows import LearnedRows
 from evenly.imputation.level_means import LevelMeans, plan_means
 from evenly.imputation.neighbours import NeighbourIndex, index_rows
@@ -62,9 +63,11 @@ class Ensemble:
     """The shared parameters of each network."""
     calibrations: Mapping[str, Calibration] = field(default_factory=dict)
     gaussian: Gaussian | None = None
-    """The Gaussian expert, if any column is stacked with it, or with the tree expert, which uses it."""
+    """The Gaussian expert, if any column is stacked with it, or with another expert, which uses it."""
     trees: Mapping[str, Trees] = field(default_factory=dict)
     """The forests of the columns that are stacked with them."""
+    kernels: Mapping[str, Kernel] = field(default_factory=dict)
+    """The kernel regressions of the columns that are stacked with them."""
     neighbours: NeighbourIndex | None = None
     """The rows to search for near-duplicates, if any column uses them."""
     curves: LearningCurves = field(default_factory=lambda: LearningCurves(np.zeros(0), {}, {}))
@@ -77,6 +80,8 @@ class Ensemble:
     """What the classes of columns with many say about other columns, if there are any."""
     panel: Panel | None = None
     """The rows of fit by their units, if there are some."""
+    scales: Mapping[str, float] = field(default_factory=dict)
+    """The scales that training ended with, by feature, under a rule that moves them."""
     interrupted: bool = False
     """Whether Ctrl-C ended its training, or its calibration; not saved."""
 
@@ -126,10 +131,12 @@ class Ensemble:
         filled = np.where(np.isnan(features), means, features)
         found = {}
         for j, wanted in cells.items():
-            one, trees = by_gaussian[j], self.trees.get(table.columns[j].spec.name)
+            one, name = by_gaussian[j], table.columns[j].spec.name
+            trees, kernel = self.trees.get(name), self.kernels.get(name)
             found[j] = Experts(
                 None if one is None else one.take(wanted),
                 None if trees is None else predict_by_trees(trees, table, j, wanted, filled),
+                None if kernel is None else predict_by_kernel(kernel, table, j, wanted, filled),
             )
         return found
 
@@ -148,7 +155,7 @@ class Ensemble:
         }
         if self.gaussian is not None:
             tensors |= {f"gaussian_{name}": array for name, array in self.gaussian._asdict().items()}
-        tensors |= trees_to_tensors(self.trees)
+        tensors |= trees_to_tensors(self.trees) | kernels_to_tensors(self.kernels)
         if self.neighbours is not None:
             tensors["neighbours"] = self.neighbours.values
         if self.learned is not None:
@@ -166,9 +173,11 @@ class Ensemble:
             "calibrations": {name: asdict(one) for name, one in self.calibrations.items()},
             "baseline": dict(curves.baseline),
             "trees": list(self.trees),
+            "kernels": list(self.kernels),
             "predictors": {name: list(own) for name, own in self.predictors.items()},
         }
-        return content | ({} if self.panel is None else {"panel": self.panel.to_plain()}), tensors
+        content |= {} if self.panel is None else {"panel": self.panel.to_plain()}
+        return content | ({"scales": dict(self.scales)} if self.scales else {}), tensors
 
     @classmethod
     def from_saved(
@@ -205,6 +214,7 @@ class Ensemble:
             {name: Calibration.from_plain(one) for name, one in saved.calibrations.items()},
             (gaussian := _gaussian_of(tensors, modelled)),
             trees_from_tensors(saved.trees if gaussian is not None else [], modelled, tensors),
+            kernels_from_tensors(saved.kernels if gaussian is not None else [], modelled, tensors),
             _index_of(tensors, modelled),
             LearningCurves(
                 tensors["elbo"], dict(zip(names, tensors["log_likelihood"], strict=True)), dict(saved.baseline)
@@ -213,6 +223,7 @@ class Ensemble:
             saved.predictors,
             _levels_of(tensors, modelled),
             panel,
+            saved.scales,
         )
 
 
@@ -227,8 +238,10 @@ class SavedEnsemble(Content):
     calibrations: dict[str, dict[str, Any]]
     baseline: dict[str, float]
     trees: list[str]
+    kernels: list[str]
     predictors: dict[str, list[str]]
     panel: SavedPanel | None = None
+    scales: dict[str, Annotated[float, Field(gt=0.0, allow_inf_nan=False)]] = Field(default_factory=dict)
 
 
 def _model_of(plain: dict[str, Any]) -> Model:

@@ -20,10 +20,11 @@ class Experts(NamedTuple):
 
     gaussian: Predictive | None = None
     trees: Predictive | None = None
+    kernel: Predictive | None = None
 
     def weighted(self, calibration: Calibration) -> list[tuple[Predictive, float]]:
         """Return the experts that have a weight."""
-        pairs = ((self.gaussian, calibration.stacking_weight), (self.trees, calibration.tree_weight))
+        pairs = zip(self, calibration.expert_weights, strict=True)
         return [(one, weight) for one, weight in pairs if one is not None and weight]
 
     def take(self, rows: Any) -> Experts:

@@ -20,7 +20,7 @@ from evenly._support import Deadline, EvenlyWarning, InterruptedWarning, Stages
 from evenly.imputation.calibrating import calibrate_ensemble, without
 from evenly.imputation.callbacks import Callback, Epoch, TrainingStart, watching
 from evenly.imputation.column_likelihoods import ScoreColumns, score_columns
-from evenly.imputation.columns import ColumnSpec, UnmodelledColumn, describe
+from evenly.imputation.columns import ColumnSpec, LikelihoodColumn, ModelledColumn, UnmodelledColumn, describe
 from evenly.imputation.cost import COMPILED, calibration_seconds, fit_stages, training_seconds
 from evenly.imputation.encoding import EncodedTable
 from evenly.imputation.ensemble import Ensemble, LearningCurves, chunk_size, chunks
@@ -64,7 +64,7 @@ def fit_ensemble(source: Source, scaler: LipschitzScaler, settings: FitSettings)
     if model.spec.reads_inputs:
         ensemble, table = _with_other_rows(ensemble, values, None if key is None else (columns[key], source.cells[key]))
     data = table.data(seed=scaler.seed_, with_inputs=model.spec.reads_inputs, keys=places)
-    plan = settings.plan(source.n_rows, table, streamed=source.files is not None)
+    plan = replace(settings.plan(source.n_rows, table, streamed=source.files is not None), target=scaler.target_)
     share = TRAINING_SHARE if model.spec.calibrated else 1.0
     score = None
     if any(one.trace_likelihoods for one in settings.callbacks) and source.files is None:
@@ -85,6 +85,7 @@ def fit_ensemble(source: Source, scaler: LipschitzScaler, settings: FitSettings)
         traces.append(trained[0].trace)
     COMPILED.add(settings.spec.name)
     ensemble = replace(ensemble, networks=[one.shared for one in trained], curves=units.curves(trained[0].history))
+    ensemble = replace(ensemble, scales=moved_scales(table.specs, [one.log_scales for one in trained]))
     if model.expected_row_variables and settings.paper:  # after short trainings they lag behind inferred ones
         ensemble = replace(ensemble, learned=LearnedRows.of(table.values, [one.rows for one in trained]))
     cut = len(trained) < n_networks and job.deadline.left() > 0.0  # and not by the deadline
@@ -101,6 +102,25 @@ def fit_ensemble(source: Source, scaler: LipschitzScaler, settings: FitSettings)
         message = "interrupted: predictions are not calibrated; what was learned so far is used"
         warnings.warn(message, InterruptedWarning, stacklevel=3)
         return replace(ensemble, interrupted=True)
+
+
+def moved_scales(specs: Sequence[ModelledColumn], log_scales: Sequence[Floats | None]) -> dict[str, float]:
+    """Return the scales that training ended with, by feature, from by how much their logs have moved in each network.
+
+    They are the geometric mean over networks; none under rules that move no scales.
+    """
+    some = [one for one in log_scales if one is not None]
+    if not some:
+        return {}
+    found: dict[str, float] = {}
+    at, log_scale = 0, np.mean(some, axis=0)
+    for spec in specs:
+        if isinstance(spec, LikelihoodColumn):
+            n = len(spec.likelihoods)
+            features = zip(spec.fitted.features, spec.fitted.fits, log_scale[at : at + n], strict=True)
+            found |= {one.name: float(fit.scale * np.exp(moved)) for one, fit, moved in features if moved}
+        at += len(spec.likelihoods)
+    return found
 
 
 def _with_other_rows(
@@ -225,13 +245,14 @@ class _Job(NamedTuple):
 
 
 class _Network(NamedTuple):
-    """A trained network: its validation cells, shared parameters, history, gradient trace and rows' variables."""
+    """A trained network: its validation cells, parameters, history, gradient trace, rows' variables, moved scales."""
 
     held: Flags | None
     shared: Any
     history: History
     trace: Trace
     rows: Mapping[str, npt.NDArray[Any]]
+    log_scales: Floats | None = None
 
 
 Streaming = Callable[[int, Flags | None], AbstractContextManager[Stream]]

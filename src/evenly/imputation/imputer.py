@@ -33,6 +33,7 @@ from evenly.imputation.predictor import Predictor
 from evenly.imputation.saving import imputer_from_saved, imputer_to_saved
 from evenly.imputation.scored import Scored
 from evenly.imputation.settings import check, resolve
+from evenly.imputation.shown import Shown
 from evenly.imputation.streaming import open_source
 from evenly.imputation.training import MOVED, Training, hide_moved, with_moved
 from evenly.imputation.transforming_files import transform_parts
@@ -43,7 +44,7 @@ from evenly.scaling import LipschitzScaler
 from evenly.tables import Bounds, Floats, Markers, Schema
 
 
-class Imputer(Scored, TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+class Imputer(Scored, Shown, TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """Fill the missing cells of a mixed table from a model of all its columns.
 
     Parameters
@@ -62,6 +63,11 @@ class Imputer(Scored, TransformerMixin, BaseEstimator):  # type: ignore[misc]  #
     kinds, likelihoods, bounds, schema, missing
         As in `LipschitzScaler`; imputed numbers stay within the bounds. `masked` models numbers by a normal and by
         bins, whatever their kind, unless `likelihoods` has one for them.
+    balance : str
+        How columns are weighed in training, so that loud ones do not drown others: "none", "lip" (one over their
+        smoothness; "auto" under `masked` and a method that equalizes it, else "none"), or a rule that weighs anew at
+        every step: `uncertainty`, `priority`, `famo`, `gradnorm`, `mgda`, `pcgrad`, `cagrad`, `imtl`, `nash`. A setting
+        follows a colon: "cagrad:0.8". See the page on balancing.
     estimate : {"mean", "median", "mode"}
         Which value of a number's distribution is imputed. For classes it is the most probable one (with "median", the
         median class if they are ordered).
@@ -125,6 +131,7 @@ class Imputer(Scored, TransformerMixin, BaseEstimator):  # type: ignore[misc]  #
         model: str = "auto",
         method: str = "auto",
         *,
+        balance: str = "auto",
         preset: Literal["paper", "paper-plus"] | None = None,
         kinds: Mapping[Any, str] | None = None,
         likelihoods: Mapping[Any, str | Likelihood] | None = None,
@@ -146,7 +153,7 @@ class Imputer(Scored, TransformerMixin, BaseEstimator):  # type: ignore[misc]  #
     ) -> None:
         if unknown := [name for name in moved if name not in MOVED]:
             raise TypeError(f"Imputer() has no parameter {unknown[0]!r}")
-        self.model, self.method, self.preset = model, method, preset
+        self.model, self.method, self.balance, self.preset = model, method, balance, preset
         self.kinds, self.likelihoods, self.bounds = kinds, likelihoods, bounds
         self.schema, self.missing = schema, missing
         self.estimate, self.precision, self.strict = estimate, precision, strict
@@ -182,6 +189,7 @@ class Imputer(Scored, TransformerMixin, BaseEstimator):  # type: ignore[misc]  #
         with showing(self.verbose):
             source = open_source(X, type(self).__name__)
             settings.check_source(source)
+            self._remember(X)
             scaler = settings.fit_scaler(source.table)
             return self._become(scaler, fit_ensemble(source, scaler, settings))
 
@@ -205,6 +213,16 @@ class Imputer(Scored, TransformerMixin, BaseEstimator):  # type: ignore[misc]  #
         self.baseline_ = dict(curves.baseline)
         self.bins_ = {one.name: one.bins for one in ensemble.specs if isinstance(one, BinnedColumn)}
         return self
+
+    @property
+    def online_scaler_(self) -> LipschitzScaler:
+        """Under `balance="online"`, the scaler with the scales that training ended with; its summary shows them.
+
+        It is there for models of one's own and for looking at: the imputer's own predictions go by `scaler_`, in whose
+        units its model was saved.
+        """
+        check_is_fitted(self, "scaler_")
+        return self.scaler_.rescaled(self.ensemble_.scales)
 
     # --- using --------------------------------------------------------------------------------------------------
 

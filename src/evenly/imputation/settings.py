@@ -18,7 +18,7 @@ from evenly.imputation.panel_keys import AUTO, encode_units, guess_key, read_key
 from evenly.imputation.predictors import read_predictors
 from evenly.imputation.streaming import Source
 from evenly.imputation.training import Training
-from evenly.models import PAPERS_METHOD, SPECS, ModelSpec, Plan
+from evenly.models import PAPERS_METHOD, SPECS, ModelSpec, Plan, rule_for
 from evenly.scaling import FittedColumn, LipschitzScaler, check_strict, get_method
 from evenly.tables import DECLARED, Column, Floats, Schema, Table, TableColumn, pick
 
@@ -45,6 +45,8 @@ class FitSettings:
     effort: Effort = USUAL
     deadline: Deadline = NEVER
     """When the fit has to be done."""
+    balance: str = "none"
+    """The balancing rule, with its setting."""
 
     def n_networks(self, n_rows: int) -> int:
         """Return the number of networks."""
@@ -84,15 +86,15 @@ class FitSettings:
 
     def plan(self, n_rows: int, table: EncodedTable, *, streamed: bool) -> Plan:
         """Return the training settings of a network."""
-        balanced = self.spec.balanced and get_method(self.method).equalizes
         size = self.training.batch_size_of(self.spec, n_rows)
         return Plan(
             self.training.rate_of(self.spec),
             self.training.epochs_of(self.spec, n_rows, paper=self.paper, streamed=streamed, effort=self.effort),
             min(size, n_rows) if streamed else size,
-            table.balancing_weights() if balanced else 1.0,
+            table.balancing_weights() if self.balance == "lip" else 1.0,
             trace_points(self.callbacks),
             self.training.optimizer,
+            rule_for(self.spec, self.balance),
         )
 
     def is_binned(self, label: Any, name: str) -> bool:
@@ -221,6 +223,7 @@ def check(imputer: Any) -> None:
     if limit is not None and not (isinstance(limit, numbers.Real) and 0.0 < float(limit) < float("inf")):
         raise TableError(f"time_limit = {limit!r}", "expected a number of seconds above 0, or None")
     check_strict(imputer)
+    rule_for(SPECS[imputer.model_name], imputer.balance)
     (imputer.training or Training()).check()
 
 
@@ -229,10 +232,12 @@ def resolve(imputer: Any) -> FitSettings:
     check(imputer)
     spec = SPECS[imputer.model_name]
     usual = PAPERS_METHOD if imputer.preset and spec.from_paper else spec.method
+    method = usual if imputer.method == "auto" else imputer.method
+    by_smoothness = spec.balanced and get_method(method).equalizes
     return FitSettings(
         spec,
         imputer.training or Training(),
-        usual if imputer.method == "auto" else imputer.method,
+        method,
         {name: getattr(imputer, name) for name in DECLARED},
         imputer.preset,
         int(check_random_state(imputer.random_state).randint(2**31 - 1)),
@@ -241,4 +246,5 @@ def resolve(imputer: Any) -> FitSettings:
         imputer.groups,
         EFFORTS[imputer.effort],
         Deadline.after(imputer.time_limit),
+        ("lip" if by_smoothness else "none") if imputer.balance == "auto" else imputer.balance,
     )

@@ -21,6 +21,7 @@ from evenly.models.base import (
 )
 from evenly.models.budget import published_epochs
 from evenly.models.layout import ALWAYS, Data, Layout
+from evenly.models.rules import rule_for
 from evenly.models.spec import MODELS, PAPERS, PAPERS_METHOD, SPECS, ModelSpec
 
 __all__ = [
@@ -45,5 +46,6 @@ __all__ = [
     "check_arrays",
     "flatten",
     "published_epochs",
+    "rule_for",
     "unflatten",
 ]

@@ -18,6 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from evenly.models.aggregation import TINY, cagrad, imtl_g, mgda, nash, pcgrad
+from evenly.models.layout import Layout
 
 Memory = dict[str, Any]
 """What a rule remembers from step to step, by name: arrays."""
@@ -38,6 +39,8 @@ class Signals(NamedTuple):
     """The columns with an observed cell in the batch, a finite loss and a finite gradient."""
     key: Any
     """Raw data of a random key."""
+    smoothness: Any = None
+    """The columns' smoothness at the model's parameters, for a rule that measures it."""
 
 
 class Rule(ABC):
@@ -46,8 +49,14 @@ class Rule(ABC):
     name: ClassVar[str]
     reads_gradients: ClassVar[bool] = False
     """Whether it needs the inner products of gradients."""
+    moves_scales: ClassVar[bool] = False
+    """Whether it measures smoothness at the model's parameters and moves scales; see `evenly.models.online`."""
+    weighs_heads: ClassVar[bool] = True
+    """Whether each column's own parameters get its weighted gradient, as of a weighted loss, or the plain one."""
     candidates: ClassVar[tuple[float, ...]] = ()
     """Values of its setting to choose from on validation cells."""
+    limits: ClassVar[tuple[float, float]] = (0.0, 10.0)
+    """The range of its setting."""
 
     def __init_subclass__(cls, name: str = "", **settings: Any) -> None:
         """Register a subclass under the name that it is given."""
@@ -59,6 +68,10 @@ class Rule(ABC):
     def start(self, n_columns: int, dtype: Any) -> Memory:
         """Return the rule's memory before the first step."""
         return {}
+
+    def start_in(self, layout: Layout, dtype: Any) -> Memory:
+        """Return the rule's memory before the first step of a training with that layout."""
+        return self.start(layout.sizes.columns, dtype)
 
     @abstractmethod
     def weigh(self, memory: Memory, signals: Signals) -> tuple[Any, Memory]:
@@ -112,6 +125,17 @@ def _scale(weights: jax.Array, signals: Signals, *, reads_gradients: bool) -> ja
 @dataclass(frozen=True)
 class Unbalanced(Rule, name="none"):
     """The plain sum of log-likelihoods."""
+
+    def weigh(self, memory: Memory, signals: Signals) -> tuple[Any, Memory]:
+        return jnp.ones_like(signals.losses), memory
+
+
+@dataclass(frozen=True)
+class BySmoothness(Rule, name="lip"):
+    """One over the smoothness of each column's log-likelihood at its marginal.
+
+    These weights never change, so that they are part of the objective, and nothing is left to weigh at a step.
+    """
 
     def weigh(self, memory: Memory, signals: Signals) -> tuple[Any, Memory]:
         return jnp.ones_like(signals.losses), memory
@@ -268,6 +292,7 @@ class PcGrad(Rule, name="pcgrad"):
     """Projecting conflicting gradients (Yu et al. 2020), in random order."""
 
     reads_gradients: ClassVar = True
+    weighs_heads: ClassVar = False
 
     def weigh(self, memory: Memory, signals: Signals) -> tuple[Any, Memory]:
         n = len(signals.losses)
@@ -282,6 +307,7 @@ class CaGrad(Rule, name="cagrad"):
     c: float = 0.5
     candidates: ClassVar = (0.2, 0.5, 0.8)
     reads_gradients: ClassVar = True
+    weighs_heads: ClassVar = False
 
     def weigh(self, memory: Memory, signals: Signals) -> tuple[Any, Memory]:
         return cagrad(signals.gram, signals.active, self.c), memory
@@ -292,6 +318,7 @@ class Imtl(Rule, name="imtl"):
     """Impartial learning (Liu et al. 2021, IMTL-G): the combined gradient has equal projections on all."""
 
     reads_gradients: ClassVar = True
+    weighs_heads: ClassVar = False
 
     def weigh(self, memory: Memory, signals: Signals) -> tuple[Any, Memory]:
         return imtl_g(signals.gram), memory

@@ -62,6 +62,8 @@ class Fitted(NamedTuple):
     trace: Trace
     rows: Mapping[str, npt.NDArray[Any]] = {}
     """The learned variables of each row of fit, by name, along the first axis; none without `row_variables`."""
+    log_scales: npt.NDArray[np.float64] | None = None
+    """By how much the log of each feature's scale has moved, under a rule that moves scales."""
 
 
 class RowVariables(NamedTuple):
@@ -86,6 +88,10 @@ class Plan:
     and so on epochs and after the last; None: never."""
     optimizer: Literal["adam", "sgd"] = "adam"
     """Adam, or gradient descent with momentum."""
+    target: float = 1.0
+    """The smoothness that every column is to have, for rules that move scales."""
+    rule: Any = None
+    """The `Rule` that weighs the columns' gradients anew at every step, for models with a shared output."""
 
 
 class Watchers(NamedTuple):

@@ -144,6 +144,8 @@ class State(NamedTuple):
     """The number of rows of the table; its arrays may be padded."""
     weights: Any
     """The weight of each column's log-likelihood in the objective."""
+    balancing: Any = None
+    """The `Balancing` of a rule that weighs the columns' gradients, if there is one."""
 
     def by_momentum(self) -> State:
         """Return the state of a training by gradient descent with momentum, not yet begun."""
@@ -290,9 +292,12 @@ def step(model: Trained, wiring: Wiring, data: Data, state: State, rows: jax.Arr
     draw = jax.random.wrap_key_data(state.key)
     valid = rows < data.mask.shape[0]
     local, batch = take((state.local, data), rows)
-    (value, terms), (to_shared, to_local) = jax.value_and_grad(objective, argnums=2, has_aux=True)(
-        model, wiring, (state.shared, local), draw, batch, state, valid
-    )
+    at = (model, wiring, (state.shared, local), draw, batch, state, valid)
+    if state.balancing is None:
+        (value, terms), (to_shared, to_local) = jax.value_and_grad(objective, argnums=2, has_aux=True)(*at)
+    else:
+        value, terms, (to_shared, to_local), balancing = state.balancing.gradients(*at)
+        state = state._replace(balancing=balancing)
     adam = optax.scale_by_adam(b2=model.second_decay)
     moments = state.shared_moments
     rate = state.learning_rate * model.schedule(moments.count / state.n_steps)
@@ -315,6 +320,8 @@ def step(model: Trained, wiring: Wiring, data: Data, state: State, rows: jax.Arr
         state = _put_rows(state, rows, jax.tree.map(lambda p, u: p - rate * u, local, velocity), velocity)
     elif jax.tree.leaves(local):
         state = _move_rows(adam, state, local, to_local, rows, rate * jnp.sqrt(state.n_rows / valid.sum()))
+    if state.balancing is not None:
+        state = state.balancing.settle(model, wiring, state)
     seen = jnp.where(valid[:, None], terms.log_likelihood, 0.0).sum(0) / valid.sum()
     return state, Info(-value, seen)
 

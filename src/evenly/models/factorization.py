@@ -19,15 +19,16 @@ import optax
 
 from evenly.likelihoods import ExponentialFamily, Likelihood, constrain
 from evenly.models.base import Expected
-from evenly.models.bbvi import Start, Terms, Trained
+from evenly.models.bbvi import Start
 from evenly.models.layers import draw_parameters, normal_kl, padded, share_of
 from evenly.models.layout import Data, Layout
+from evenly.models.shared_output import Head, Shared, SharesOutput
 from evenly.models.spec import SPECS
 from evenly.models.wiring import Wiring, wire
 
 
 @dataclass(frozen=True)
-class Factorization(Trained):
+class Factorization(SharesOutput):
     """The paper's matrix factorization with `latent_size` factors."""
 
     latent_size: int = 6
@@ -66,15 +67,24 @@ class Factorization(Trained):
         }
         return Start(shared, {"mean": rng.standard_normal((n_rows, self.latent_size)).astype(dtype)}, {})
 
-    def terms(self, shared: Any, local: Any, key: jax.Array, wiring: Wiring, data: Data, epoch: jax.Array) -> Terms:
-        rows, factors = jax.random.split(key)
+    def share(self, shared: Any, local: Any, key: jax.Array, wiring: Wiring, data: Data, epoch: jax.Array) -> Shared:
+        rows, _ = jax.random.split(key)
         std, row_std = jax.nn.softplus(shared["rho"]), jax.nn.softplus(shared["row_rho"])
         z = local["mean"] + row_std * jax.random.normal(rows, local["mean"].shape, row_std.dtype)
-        beta = shared["mean"] + std * draw_parameters(factors, wiring, self.latent_size, std.dtype)
-        raw = jnp.where(wiring.followed, z @ beta, shared["others"])
-        seen = wiring.log_likelihood(raw, data.targets, data.mask)
         local_kl = normal_kl(local["mean"], row_std).sum(-1)
-        return Terms(seen, local_kl, jnp.where(wiring.followed, normal_kl(shared["mean"], std), 0.0).sum())
+        shared_kl = jnp.where(wiring.followed, normal_kl(shared["mean"], std), 0.0).sum()
+        return Shared(z, data.mask, 1.0, local_kl, shared_kl)
+
+    def head(self, shared: Any, key: jax.Array, wiring: Wiring) -> Head:
+        _, factors = jax.random.split(key)
+        std = jax.nn.softplus(shared["rho"])
+        beta = shared["mean"] + std * draw_parameters(factors, wiring, self.latent_size, std.dtype)
+        return Head(beta, shared["others"], wiring.followed)
+
+    def rescale(self, shared: Any, factors: jax.Array) -> Any:
+        std = jax.nn.softplus(shared["rho"]) / factors
+        divided = {name: shared[name] / factors for name in ("mean", "others")}
+        return {**shared, **divided, "rho": std + jnp.log(-jnp.expm1(-std))}
 
     def predict(self, shared: Any, local: Any, key: jax.Array | None, wiring: Wiring, data: Data) -> jax.Array:
         z, beta = local["mean"], shared["mean"]

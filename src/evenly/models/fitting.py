@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from typing import Any, NamedTuple
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +16,7 @@ from evenly.models.bbvi import State, Trained, start
 from evenly.models.gradients import column_gradients, gradient_changes
 from evenly.models.layout import Data, Layout, pad_rows
 from evenly.models.loop import Batches, padded_rows, train
+from evenly.models.shared_output import Balancing
 from evenly.models.wiring import wire
 
 N_VALIDATIONS, PATIENCE = 20, 4
@@ -95,20 +97,16 @@ def fit_model(
     batches = Batches(len(data.mask), padded_rows(len(data.mask), plan.batch_size), plan.batch_size)
     visits = _plan_visits(plan, batches, stream, validated=watchers.validate is not None)
     state = start(model, layout, data, seed, plan.learning_rate, plan.weights, batches.n_padded)
-    state = state.of_steps(visits.n_steps)
+    state = _prepare(state.of_steps(visits.n_steps), layout, plan, stream)
     on_device = Data(*map(jnp.asarray, pad_rows(data, batches.n_padded, layout)))
-    if stream:
-        state = state._replace(n_rows=np.int32(stream.n_steps * plan.batch_size))
-    if plan.optimizer == "sgd":
-        state = state.by_momentum()
     traced, scored = list[list[npt.NDArray[Any]]](), list[npt.NDArray[Any]]()
     histories, scores, best, cooled, pace = [], [], state, False, _Pace(watchers)
     for at, until in zip(visits.stops, [*visits.stops[1:], None], strict=True):
         if plan.trace_points or (plan.trace_points == 0 and not traced):
             traced.append(_trace(model, layout, on_device, state, batches.first, whole=bool(plan.trace_points)))
-            scored += _score(watchers, state, data)
+            scored += _score(model, watchers, state, data)
         if watchers.validate:
-            scores.append(watchers.validate(_parameters(state)))
+            scores.append(watchers.validate(_parameters(model, state)))
             best = state if scores[-1] >= max(scores) else best
         if cooled or until is None or (int(state.epoch) < at and not pace.hurried):  # finished, or stopped before
             break
@@ -130,16 +128,31 @@ def fit_model(
                 model, layout, rows, state, epochs=n_epochs, batch_size=plan.batch_size, on_epoch=on_visit
             )
         histories.append(history)
+    if state.balancing is not None:
+        state.balancing.warn(layout)
     state = best if watchers.validate else state
     history = _join(histories, visits.per_epoch)
     more: dict[str, Any] = {"log_likelihood": np.array(scored or np.zeros((0, 0))), "not_finite": history.not_finite}
     trace = _join_traces(visits.stops, traced)._replace(**more)
-    return Fitted(_parameters(state), history, trace, _rows(state, data))
+    log_scales = state.balancing and state.balancing.log_scales(layout)
+    return Fitted(_parameters(model, state), history, trace, _rows(state, data), log_scales)
 
 
-def _score(watchers: Watchers, state: State, data: Data) -> list[npt.NDArray[Any]]:
+def _prepare(state: State, layout: Layout, plan: Plan, stream: Stream | None) -> State:
+    """Return the initial state with what the plan adds: the rows of a stream, the optimizer, the balancing rule."""
+    if stream:
+        state = state._replace(n_rows=np.int32(stream.n_steps * plan.batch_size))
+    if plan.optimizer == "sgd":
+        state = state.by_momentum()
+    if plan.rule is not None:
+        balancing = Balancing.start(plan.rule, layout, state.learning_rate.dtype, plan.target)
+        state = state._replace(balancing=balancing)
+    return state
+
+
+def _score(model: Trained, watchers: Watchers, state: State, data: Data) -> list[npt.NDArray[Any]]:
     """Return the columns' scores at a point of the trace, if somebody wants them."""
-    return [watchers.score_columns(_parameters(state), _rows(state, data))] if watchers.score_columns else []
+    return [watchers.score_columns(_parameters(model, state), _rows(state, data))] if watchers.score_columns else []
 
 
 def _plan_visits(plan: Plan, batches: Batches, stream: Stream | None, *, validated: bool) -> _Visits:
@@ -180,9 +193,12 @@ def _trace(
     return [np.asarray(column_gradients(model, wiring, data, state, rows))[:n], np.zeros(0)]
 
 
-def _parameters(state: State) -> dict[str, Any]:
+def _parameters(model: Trained, state: State) -> dict[str, Any]:
     """Return the parameters that predictions need."""
-    return {**state.shared, **state.fixed}
+    shared = state.shared
+    if state.balancing is not None:
+        shared = jax.tree.map(np.asarray, state.balancing.folded(model, shared))
+    return {**shared, **state.fixed}
 
 
 def _cool_down(model: Trained, state: State, n_steps: float) -> State:

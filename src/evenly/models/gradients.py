@@ -35,11 +35,13 @@ def _jacobian(model: Trained, wiring: Wiring, data: Data, state: State, rows: ja
     local, batch = take((state.local, data), rows)
     valid = (rows < data.mask.shape[0])[:, None]
 
+    start = state.shared if state.balancing is None else state.balancing.folded(model, state.shared)
+
     def by_column(shared: Any) -> jax.Array:
         terms = model.terms({**shared, **state.fixed}, local, key, wiring, batch, state.epoch)
         return jnp.asarray(jnp.where(valid, terms.log_likelihood, 0.0).sum(0) / valid.sum())
 
-    return jax.jacrev(by_column)(state.shared)
+    return jax.jacrev(by_column)(start)
 
 
 def _norms(jacobian: Any) -> jax.Array:

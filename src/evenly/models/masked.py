@@ -17,9 +17,10 @@ import numpy as np
 import numpy.typing as npt
 
 from evenly.models.base import Expected
-from evenly.models.bbvi import Start, Terms, Trained
+from evenly.models.bbvi import Start
 from evenly.models.layers import dense, draw_rows, hide_cells, linear, padded
 from evenly.models.layout import ALWAYS, Data, Layout, size_class
+from evenly.models.shared_output import Head, Shared, SharesOutput
 from evenly.models.spec import SPECS
 from evenly.models.wiring import Wiring
 
@@ -34,7 +35,7 @@ LEAST_UNITS = 64
 
 
 @dataclass(frozen=True)
-class Masked(Trained):
+class Masked(SharesOutput):
     """Residual blocks of two layers; numbers are encoded piecewise linearly, with quantiles as knots."""
 
     hidden_size: int = 256
@@ -134,7 +135,8 @@ class Masked(Trained):
         seen = visible[:, units["owner"]] | (units["owner"] == ALWAYS)
         return jnp.where(seen, jnp.clip(moved, units["least"], units["most"]), 0.0)
 
-    def _raw(self, shared: Any, inputs: jax.Array, visible: jax.Array, drawn: Any = None) -> jax.Array:
+    def _hidden(self, shared: Any, inputs: jax.Array, visible: jax.Array, drawn: Any = None) -> jax.Array:
+        """Return the last hidden layer, which all columns share."""
         h = linear(shared["first"], self._encode(shared, inputs, visible))
         for i in range(self.n_blocks):
             block = shared["blocks"][str(i)]
@@ -142,21 +144,24 @@ class Masked(Trained):
             if drawn is not None and self.dropout_percent:
                 z = _drop(drawn[:, i * self.hidden_size :], z, self.dropout_percent)
             h = h + linear(block["down"], z)
-        return linear(shared["last"], jax.nn.relu(_normalize(shared["norm"], h)))
+        return jax.nn.relu(_normalize(shared["norm"], h))
 
-    def terms(self, shared: Any, local: Any, key: jax.Array, wiring: Wiring, data: Data, epoch: jax.Array) -> Terms:
+    def head(self, shared: Any, key: jax.Array, wiring: Wiring) -> Head:
+        return Head(shared["last"]["weight"], shared["last"]["bias"])
+
+    def share(self, shared: Any, local: Any, key: jax.Array, wiring: Wiring, data: Data, epoch: jax.Array) -> Shared:
         # One random byte per unit for dropout. Those that hide cells come last: their number depends on the padding.
         n_drops = -(-self.n_blocks * self.hidden_size // 4) if self.dropout_percent else 0
         numbers = draw_rows(key, len(data.mask), n_drops + 2 + data.mask.shape[1])
         visible, hidden, weight = hide_cells(numbers[:, n_drops:], data.mask)
         drawn = jax.lax.bitcast_convert_type(numbers[:, :n_drops], np.uint8).reshape(len(numbers), -1)
-        raw = self._raw(shared, data.inputs, visible, drawn)
-        found = weight * wiring.log_likelihood(raw, data.targets, hidden)
-        return Terms(found, jnp.zeros(len(found), found.dtype), jnp.zeros((), found.dtype))
+        output = self._hidden(shared, data.inputs, visible, drawn)
+        nothing = jnp.zeros((), output.dtype)
+        return Shared(output, hidden, weight, jnp.zeros(len(output), output.dtype), nothing)
 
     def predict(self, shared: Any, local: Any, key: jax.Array | None, wiring: Wiring, data: Data) -> jax.Array:
         """Return the raw parameters of every cell given all observed ones, itself included; nothing is drawn."""
-        return self._raw(shared, data.inputs, data.mask)
+        return linear(shared["last"], self._hidden(shared, data.inputs, data.mask))
 
     def infer_local(self, shared: Any, key: jax.Array, wiring: Wiring, data: Data) -> Any:
         """Return nothing: rows have no latent variables."""

@@ -56,6 +56,8 @@ class ModelSpec:
     """Whether its predictions are calibrated on validation cells and combined with those of the experts."""
     balanced: bool = False
     """Whether columns are weighted by inverse smoothness, under a method that equalizes it."""
+    shared_output: bool = False
+    """Whether all columns are predicted linearly from one output, where balancing rules can weigh their gradients."""
 
     def load(self) -> type[Model]:
         """Return the model's class, imported on first use (with JAX, if the model needs it)."""
@@ -80,8 +82,8 @@ SPECS: dict[str, ModelSpec] = {
         ModelSpec(
             "mixture", ("n_clusters",), method="lip-none", row_variables=True, latent_classes=True, from_paper=True
         ),
-        ModelSpec("factorization", ("latent_size",), 1e-2, row_variables=True, from_paper=True),
-        ModelSpec("vae", ("latent_size", "hidden_size"), reads_inputs=True, from_paper=True),
+        ModelSpec("factorization", ("latent_size",), 1e-2, row_variables=True, from_paper=True, shared_output=True),
+        ModelSpec("vae", ("latent_size", "hidden_size"), reads_inputs=True, from_paper=True, shared_output=True),
         ModelSpec(
             "masked",
             ("hidden_size",),
@@ -93,6 +95,7 @@ SPECS: dict[str, ModelSpec] = {
             cell_by_cell=True,
             calibrated=True,
             balanced=True,
+            shared_output=True,
         ),
         ModelSpec("marginal", method="lip-none", needs_jax=False, trains=False, bins_numbers=True, cell_by_cell=True),
     )

@@ -16,9 +16,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from evenly.models.base import Expected
-from evenly.models.bbvi import Start, Terms, Trained
+from evenly.models.bbvi import Start
 from evenly.models.layers import draw_rows, hide_cells, linear, normal_kl, padded, share_of
 from evenly.models.layout import Data, Layout
+from evenly.models.shared_output import Head, Shared, SharesOutput
 from evenly.models.spec import SPECS
 from evenly.models.wiring import Wiring
 
@@ -30,7 +31,7 @@ BATCH_NORM_EPSILON = 1e-5
 
 
 @dataclass(frozen=True)
-class VAE(Trained):
+class VAE(SharesOutput):
     """The paper's VAE: an encoder of three tanh layers, a decoder of four layers with ReLU."""
 
     latent_size: int = 9
@@ -120,12 +121,21 @@ class VAE(Trained):
         return linear(shared["mean"]["0"], h), jax.nn.softplus(linear(shared["rho"]["0"], h)) + 1e-6
 
     def _decode(self, shared: Any, z: jax.Array) -> jax.Array:
-        *hidden, last = shared["decoder"].values()
+        """Return the last hidden layer, which all columns share."""
+        *hidden, _ = shared["decoder"].values()
         for layer in hidden:
             z = jax.nn.relu(linear(layer, z))
-        return linear(last, z)
+        return z
 
-    def terms(self, shared: Any, local: Any, key: jax.Array, wiring: Wiring, data: Data, epoch: jax.Array) -> Terms:
+    def head(self, shared: Any, key: jax.Array, wiring: Wiring) -> Head:
+        *_, last = shared["decoder"].values()
+        return Head(last["weight"], last["bias"])
+
+    def rescale(self, shared: Any, factors: jax.Array) -> Any:
+        number, last = list(shared["decoder"].items())[-1]
+        return {**shared, "decoder": {**shared["decoder"], number: {name: one / factors for name, one in last.items()}}}
+
+    def share(self, shared: Any, local: Any, key: jax.Array, wiring: Wiring, data: Data, epoch: jax.Array) -> Shared:
         scored, weight = data.mask, 1.0
         if self.masked:
             hiding, key = jax.random.split(key)
@@ -134,11 +144,10 @@ class VAE(Trained):
             data = self._show(wiring, data, visible)
         mean, std = self._encode(shared, data, training=True)
         z = mean + std * jax.random.normal(key, mean.shape, mean.dtype)
-        seen = weight * wiring.log_likelihood(self._decode(shared, z), data.targets, scored)
         # Masked training models hidden cells given the visible ones, which the latent encodes. It needs no fixed prior:
         # the KL divergence from one would cost every row more than nearly independent columns can gain.
         kl = jnp.zeros(len(mean), mean.dtype) if self.masked else normal_kl(mean, std).sum(-1)
-        return Terms(seen, kl, jnp.zeros((), mean.dtype))
+        return Shared(self._decode(shared, z), scored, weight, kl, jnp.zeros((), mean.dtype))
 
     @staticmethod
     def _show(wiring: Wiring, data: Data, visible: jax.Array) -> Data:
@@ -149,7 +158,8 @@ class VAE(Trained):
             data = self._show(wiring, data, data.mask)
         mean, std = self._encode(shared, data)
         z = mean if key is None else mean + std * jax.random.normal(key, mean.shape, mean.dtype)
-        return self._decode(shared, z)
+        *_, last = shared["decoder"].values()
+        return linear(last, self._decode(shared, z))
 
     def infer_local(self, shared: Any, key: jax.Array, wiring: Wiring, data: Data) -> Any:
         """Return nothing: the encoder infers the latent variables of any row."""

@@ -61,6 +61,14 @@ class Wiring:
         seen = self.cell_log_likelihood(raw, targets, mask)
         return jnp.asarray(seen @ self.membership.astype(seen.dtype))
 
+    def class_concentration(self, raw: jax.Array) -> jax.Array:
+        """Return the sum of the squared probabilities of each categorical's classes, given their raw parameters."""
+        logits = _logits(raw, self.block_size)
+        of_head = jnp.asarray(self.block_head[:, None] == jnp.arange(len(self.head_blocks)), raw.dtype)
+        shares = jnp.exp(logits - logits.max((-2, -1), keepdims=True))
+        total, squares = shares.sum(-1) @ of_head, (shares**2).sum(-1) @ of_head
+        return squares / jnp.maximum(total**2, np.finfo(raw.dtype).tiny)
+
     def cell_log_likelihood(self, raw: jax.Array, targets: jax.Array, mask: jax.Array) -> jax.Array:
         """Return the log-likelihood of every feature slot in every row; 0 if not observed."""
         cells, at, into = [], 0, 0

@@ -100,6 +100,21 @@ def mean_error(record: Record, protocol: str = "honest") -> float:
     return float(errors.mean()) if len(errors) else float("nan")
 
 
+def bounded_error(record: Record) -> float:
+    """Return the mean over columns of the honest error, a column's at most 1: an error rate, or its whole range.
+
+    Where a model blows up, a few cells far off their column's range would otherwise decide every mean.
+
+    Examples
+    --------
+    >>> bounded_error({"honest": [0.25, 214.0, None]})
+    0.625
+    """
+    errors = numbers(record["honest"])
+    errors = np.minimum(errors[~np.isnan(errors)], 1.0)
+    return float(errors.mean()) if len(errors) else float("nan")
+
+
 def normalized(record: Record) -> Floats:
     """Return each column's error divided by that of imputing the mean or the mode.
 

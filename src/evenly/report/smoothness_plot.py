@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from evenly._support import require
+from evenly._support import new_axes, require
 from evenly.scaling import get_method
 
 BEFORE, AFTER = "#b45f06", "#0b5394"
@@ -36,7 +36,7 @@ def plot_smoothness(scaler: Any, ax: Any = None) -> Any:
     >>> plot_smoothness(scaler).get_xlabel()
     'smoothness (log scale)'
     """
-    figure = require("matplotlib.figure", "tool")
+    require("matplotlib", "tool")
     summary = scaler.summary_
     columns = list(dict.fromkeys(str(name) for name in summary["column"]))
     owner = np.array([str(name) for name in summary["column"]])
@@ -46,8 +46,7 @@ def plot_smoothness(scaler: Any, ax: Any = None) -> Any:
     }
     shown = [j for j in range(len(columns)) if sums["before"][j] > 0.0 and np.isfinite(sums["before"][j])]
     if ax is None:
-        # A figure of its own, without pyplot: nothing global changes and nothing stays open.
-        ax = figure.Figure(figsize=(7.0, 1.2 + 0.3 * len(shown)), layout="constrained").subplots()
+        ax = new_axes(7.0, 1.2 + 0.3 * len(shown))
     rows = np.arange(len(shown))
     before, after = sums["before"][shown], sums["after"][shown]
     ax.hlines(rows, np.minimum(before, after), np.maximum(before, after), color="0.8", zorder=1)

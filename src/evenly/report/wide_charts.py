@@ -183,7 +183,7 @@ def covered_interval(share: float, n: int) -> tuple[float, float]:
 def draw_comparison(content: ReportContent) -> Chart:
     """Draw the errors of the candidates of a comparison, relative to mean or mode, best first."""
     candidates = content.comparison
-    names = [f"{one.model} {one.method}" for one in candidates]
+    names = [one.name for one in candidates]
     about = "Chart: " + "; ".join(f"{name} {number(c.normalized)}" for name, c in zip(names, candidates, strict=True))
     words = ("Error on hidden cells, relative to mean or mode, with its 90 % interval", f"{about}.")
     return _intervals(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from evenly._support import TableError
 from evenly.likelihoods import Array
-from evenly.scaling.feature_fit import FittedScale
+from evenly.scaling.feature_fit import FeatureFit, FittedScale
 from evenly.scaling.measuring import MeasuredColumn
 from evenly.scaling.methods import Method
 from evenly.scaling.outcomes import Outcome
@@ -232,6 +232,16 @@ class FittedColumn(MeasuredColumn):
     def to_plain(self) -> dict[str, Any]:
         """Return the column as JSON holds it, beside the schema, which has its description."""
         return super().to_plain() | {"scales": [fit.scale for fit in self.fits]}
+
+    def rescaled(self, scales: Mapping[str, float]) -> FittedColumn:
+        """Return the column, fitted again, with other scales of some features, by name."""
+        fits = [
+            FeatureFit.of(one, feature_statistics(one, self.statistics)).scaled(scales[one.name], Outcome.LEARNED)
+            if one.name in scales
+            else fit
+            for one, fit in zip(self.features, self.fits, strict=True)
+        ]
+        return replace(self, fits=fits)
 
     def with_scales(self, scales: Sequence[float]) -> FittedColumn:
         """Return the column with other scales."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
+from copy import copy
+from typing import Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -76,6 +78,33 @@ class ModelSide:
 scaled feature expects 2 along the last axis. Hint: or give usual parameters by name: mean, std.
         """
         return self._transformation.recover(parameters)
+
+    def rescaled(self, scales: Mapping[str, float]) -> Self:
+        """Return this scaler with other scales of some features, by name, as an online standardization ends with.
+
+        Examples
+        --------
+        >>> from evenly import LipschitzScaler
+        >>> table = np.random.default_rng(0).normal(0.0, 2.0, (500, 1))
+        >>> scaler = LipschitzScaler("std-none").fit(table).rescaled({"x0": 3.0})
+        >>> bool(np.allclose(scaler.transform(table), 3.0 * table))
+        True
+        >>> bool(np.isclose(scaler.unscale(scaler.natural_)["x0"]["mean"], table.mean()))
+        True
+
+        A feature that the table does not have:
+
+        >>> scaler.rescaled({"x1": 3.0})
+        Traceback (most recent call last):
+        evenly.TableError: got a scale of 'x1', but expected one of the features x0.
+        """
+        check_is_fitted(self, "columns_")
+        known = [feature.name for one in self.columns_ for feature in one.features]
+        if unknown := [name for name in scales if name not in known]:
+            raise TableError(f"a scale of {unknown[0]!r}", f"expected one of the features {', '.join(known[:10])}")
+        found = copy(self)
+        found.columns_ = [one.rescaled(scales) for one in self.columns_]
+        return found
 
     def heads(self, columns: Sequence[Hashable] | None = None) -> Heads:
         """Return likelihood heads: what a network of one's own needs to model this table.

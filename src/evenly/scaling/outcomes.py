@@ -28,6 +28,7 @@ class Outcome(Enum):
 
     REACHED = ("reached", "the smoothness equals the target")
     SCALED = ("scaled", "scaled by 1/std, 1/max or 1/iqr: these methods have no target")
+    LEARNED = ("learned", "scaled while a model was trained, towards the target at the model's own parameters")
     BELOW_FLOOR = (
         "below_floor",
         "no scale reaches this target, or only one near 0 or infinity: the shape's curvature does not depend on the "

@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from evenly._support import EvenlyWarning, ScaleWarning
+from evenly._support import Bar, EvenlyWarning, ScaleWarning, bars, estimator_html, html_table
 from evenly.scaling.fitted import FittedColumn, SummaryRow
 from evenly.scaling.outcomes import Outcome
 from evenly.scaling.smoothness import Bound
 from evenly.tables import Schema, build_table
 
-EXPECTED = (Outcome.REACHED, Outcome.SCALED, Outcome.PASSED_THROUGH)
+EXPECTED = (Outcome.REACHED, Outcome.SCALED, Outcome.LEARNED, Outcome.PASSED_THROUGH)
 """Outcomes that need no warning."""
 OF_SCALES = (Outcome.BELOW_FLOOR, Outcome.NO_SPREAD, Outcome.OUT_OF_RANGE)
 """Outcomes of columns that could be scaled, but not as asked for."""
@@ -43,6 +43,38 @@ class Reported:
         """One row a feature: a Polars table for one, else a pandas table if it is installed, else a record array."""
         check_is_fitted(self, "columns_")
         return summary_table(self.columns_, self.container_, with_bound=self.bound == "paper")
+
+    def _repr_html_(self) -> str:
+        """Show the parameters and, once fitted, one row a feature."""
+        if not hasattr(self, "columns_"):
+            return estimator_html(self)
+        rows = list(chain.from_iterable(one.summary() for one in self.columns_))
+        # Smoothness spans orders of magnitude: the lengths of bars are logarithms.
+        before, after = (_log_bars([getattr(row, name) for row in rows]) for name in SMOOTHNESS)
+        shown: list[list[str | Bar]] = [
+            [row.feature, row.kind, row.likelihood, f"{row.scale:.3g}", *both, row.outcome]
+            for row, *both in zip(rows, before, after, strict=True)
+        ]
+        headers = ["feature", "kind", "likelihood", "scale", "smoothness before", "after", "outcome"]
+        return estimator_html(self) + html_table(
+            f"{len(rows)} features of {len(self.columns_)} columns", headers, shown
+        )
+
+    def _repr_mimebundle_(self, **wanted: Any) -> dict[str, str]:
+        return {"text/plain": repr(self), "text/html": self._repr_html_()}
+
+
+SMOOTHNESS = ("smoothness_before", "smoothness_after")
+
+
+def _log_bars(values: Sequence[float]) -> list[Bar]:
+    found = np.array(values, np.float64)
+    known = np.isfinite(found) & (found > 0.0)
+    logs = np.where(known, np.log(found, out=np.zeros_like(found), where=known), -np.inf)
+    least = logs[known].min() if known.any() else 0.0
+    texts = bars(found.tolist())
+    lengths = bars(np.where(known, logs - least + 1.0, 0.0).tolist())
+    return [Bar(text.text, length.share) for text, length in zip(texts, lengths, strict=True)]
 
 
 def summary_table(columns: Sequence[FittedColumn], container: str, *, with_bound: bool) -> Any:

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from evenly._support import TableError, align, one_line, parse_json, read_limited, show, write_text
+from evenly._support import TableError, align, html_table, one_line, parse_json, read_limited, show, write_text
 from evenly.likelihoods import FAMILIES, Likelihood, likelihood_name
 from evenly.tables.checking import Problem, first_problem
 from evenly.tables.dates import days_of
@@ -21,6 +21,7 @@ Kind = Literal["real", "positive", "count", "binary", "categorical", "ordinal", 
 KINDS: tuple[Kind, ...] = ("real", "positive", "count", "binary", "categorical", "ordinal", "date", "ignore")
 CLASS_KINDS = ("binary", "categorical", "ordinal")
 Confidence = Literal["sure", "likely", "doubtful"]
+DOUBTFUL_FIRST = ("doubtful", "likely", "sure")
 """How sure an inferred kind is."""
 MOST_BYTES, MOST_VALUES = 1 << 26, 10_000
 """The largest file of a schema, and the largest number of classes or markers of a column in it."""
@@ -209,6 +210,13 @@ class Schema(BaseModel):
         rows = [("column", "kind", "likelihood", "details", "note")]
         rows += [(c.name, c.kind, c.likelihood or "-", _details(c), c.note) for c in self.columns]
         return "\n".join(align(rows))
+
+    def _repr_html_(self) -> str:
+        """Show one row a column, those first whose kind is least sure."""
+        order = sorted(self.columns, key=lambda one: DOUBTFUL_FIRST.index(one.confidence))
+        rows = [[c.name, c.kind, c.likelihood or "–", c.confidence, _details(c), c.note] for c in order]
+        headers = ["column", "kind", "likelihood", "confidence", "details", "note"]
+        return html_table(f"Schema of {len(rows)} columns", headers, rows)
 
     def __getitem__(self, name: str) -> Column:
         for column in self.columns:

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from evenly._support import EvenlyWarning, TableError, announce, duration, require, showing
+from evenly._support import EvenlyWarning, announce, duration, require, showing
 from evenly.cli.app import app
 from evenly.cli.checks import check_models, check_out, check_packages, check_place, check_share
 from evenly.cli.options import (
@@ -45,6 +45,10 @@ def compare(
     method: Annotated[
         list[str] | None, typer.Option(help="Methods; default one or two of each model.", show_default=False)
     ] = None,
+    balance: Annotated[
+        list[str] | None,
+        typer.Option(help="Balancing rules, such as lip and mgda; default that of the model.", show_default=False),
+    ] = None,
     out: Annotated[
         str | None, typer.Option("--out", "-o", help="Write the errors as a table, a row a column.", show_default=False)
     ] = None,
@@ -70,11 +74,9 @@ def compare(
     """
     from evenly.evaluation import PEER_IMPUTERS
 
-    check_models(model or [], method or [], others=tuple(PEER_IMPUTERS))
+    check_models(model or ["auto"], method or [], others=tuple(PEER_IMPUTERS), rules=balance or [])
     check_packages([one for one in model or ["auto"] if one not in PEER_IMPUTERS])
-    check_share(share)
-    if not share:
-        raise TableError("--share 0", "expected cells to compare on")
+    check_share(share, needed=True)
     check_out(out)
     check_place(report)
     settings = settings_of(schema, kind, missing, likelihood, bounds)
@@ -84,7 +86,7 @@ def compare(
         announce(f"reading {title_of(table)}")
         opened = read_opened(table, form, sheet, max_expansion)
         pairs = choose_candidates(model or [], method or [], len(opened.columns))
-        trials = run_trials(make_imputers(pairs, epochs, params), opened, share, params, prints=prints)
+        trials = run_trials(make_imputers(pairs, balance, epochs, params), opened, share, params, prints=prints)
         write_errors(trials, out)
         write_page(report, opened, comparison=trials, title=title_of(table), seed=seed)
     if as_json:
@@ -105,13 +107,27 @@ def choose_candidates(models: list[str], methods: list[str], n_columns: int) -> 
     return candidates(models, methods, n_columns)
 
 
-def make_imputers(pairs: list[tuple[str, str]], epochs: int | None, params: dict[str, Any]) -> list[Any]:
-    """Make the imputers to compare; those of scikit-learn are made by their names."""
+def make_imputers(
+    pairs: list[tuple[str, str]], rules: list[str] | None, epochs: int | None, params: dict[str, Any]
+) -> list[Any]:
+    """Make the imputers to compare; those of scikit-learn are made by their names.
+
+    A model with a place for balancing rules is compared under each of them, others as they are.
+    """
     from evenly.evaluation import PEER_IMPUTERS
     from evenly.imputation import Imputer, Training
+    from evenly.models import SPECS
 
-    training = Training(epochs=auto(epochs))
-    return [one[0] if one[0] in PEER_IMPUTERS else Imputer(*one, training=training, **params) for one in pairs]
+    params = {**params, "training": Training(epochs=auto(epochs))}
+    found: list[Any] = []
+    for model, method in pairs:
+        if model in PEER_IMPUTERS:
+            found.append(model)
+        elif model == "auto" or SPECS[model].shared_output:
+            found += [Imputer(model, method, balance=rule, **params) for rule in rules or ["auto"]]
+        else:
+            found.append(Imputer(model, method, **params))
+    return found
 
 
 def run_trials(imputers: list[Any], opened: Any, share: float, params: dict[str, Any], *, prints: bool) -> list[Any]:
@@ -125,8 +141,7 @@ def run_trials(imputers: list[Any], opened: Any, share: float, params: dict[str,
         for trial in compare_imputers(imputers, opened, **asked):
             trials.append(trial)
             if prints:
-                name, ratio = f"{trial.model} {trial.method}", f"{trial.normalized:.3f}"
-                say(f"{name}: {ratio} of the error of mean or mode, in {duration(trial.seconds)}")
+                say(f"{trial.name}: {trial.normalized:.3f} of the error of mean or mode, in {duration(trial.seconds)}")
     except KeyboardInterrupt:
         if not trials:
             raise
@@ -154,7 +169,7 @@ def show_trials(trials: list[Any]) -> None:
     rows = [
         (
             trial.model,
-            trial.method,
+            trial.name.removeprefix(trial.model).strip(),
             f"{value:.3f}",
             f"{low:.3f} to {high:.3f}",
             show_worst(trial),

@@ -15,6 +15,7 @@ from evenly.cli.checks import (
 from evenly.cli.imputing import Imputation, TableFile, Target
 from evenly.cli.options import (
     AsJson,
+    Balance,
     Bounds,
     Effort,
     Epochs,
@@ -86,6 +87,7 @@ def impute(
     report: Report = None,
     model: Model = "auto",
     method: Method = "auto",
+    balance: Balance = "auto",
     estimate: Annotated[str, typer.Option(help="Of numbers: mean, median or mode.")] = "mean",
     precision: Precision = None,
     predictors: Predictors = None,
@@ -118,7 +120,7 @@ def impute(
 
     Example: evenly impute survey.csv -o full.csv --report report.html
     """
-    check_models([model], [method])
+    check_models([model], [method], rules=[balance])
     check_packages([model])
     choice([estimate], ("mean", "median", "mode"), "estimate")
     choice([precision or "column"], ("column", "full"), "precision")
@@ -130,17 +132,17 @@ def impute(
     target.check(streamed=source.dataset is not None)
     declared = settings_of(schema, kind, missing, likelihood, bounds)
     own = {"predictors": read_predictors(predictors), "groups": groups, "time_limit": time_limit}
-    check_load(load, "imputer", _fits(model, method, effort, save, epochs, *own.values(), *declared.values()))
+    check_load(load, "imputer", fits([model, method, balance, effort], save, epochs, *own.values(), *declared.values()))
     chosen = {} if precision is None else {"precision": precision}
     shown = verbosity(prints=not (quiet or as_json), details=verbose)
     params = {"model": model, "method": method, "estimate": estimate, "random_state": seed, "verbose": shown, **chosen}
-    params |= {**own, "effort": effort, "groups": {None: "auto", "none": None}.get(groups, groups)}
+    params |= {**own, "effort": effort, "balance": balance, "groups": {None: "auto", "none": None}.get(groups, groups)}
     Imputation(params, declared, auto(epochs), share, load, chosen, read_deltas(delta)).run(source, target)
 
 
-def _fits(model: str, method: str, effort: str, *others: object) -> bool:
+def fits(words: list[str], *others: object) -> bool:
     """Whether an option was given that only a fit can follow."""
-    return (model, method, effort) != ("auto", "auto", "default") or any(one is not None for one in others)
+    return any(one not in ("auto", "default") for one in words) or any(one is not None for one in others)
 
 
 def read_predictors(given: list[str] | None) -> dict[str, list[str]] | None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from evenly.paper.claims import Ratio, compare
 from evenly.paper.figures.style import COLORS, INK, MARKERS, clean, finish, label, new_figure
-from evenly.paper.measures import Record, mean_error, those, values_of
+from evenly.paper.measures import Record, bounded_error, those, values_of
 
 AGAINST = "std-none"
 COMPARED = ("lip-none", "std-gamma", "lip-gamma")
@@ -24,7 +24,7 @@ def ratios_by_block(records: Sequence[Record]) -> dict[tuple[str, str], dict[str
         for model in values_of(records, "model"):
             own = those(records, dataset=dataset, model=model)
             for method in COMPARED:
-                ratio = compare(own, method, AGAINST, mean_error)
+                ratio = compare(own, method, AGAINST, bounded_error)
                 if ratio is not None:
                     found.setdefault((dataset, model), {})[method] = ratio
     return found
