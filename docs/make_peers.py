@@ -131,6 +131,42 @@ def by_mask(records: Sequence[Record]) -> str:
     return table(["hidden", "data set", "mask: evenly / the best peer of the mask"], lines)
 
 
+HIDDEN = {"mcar": "hidden at random", "mar": "hidden by another column", "mnar": "hidden by their own value"}
+
+
+def answer(records: Sequence[Record]) -> str:
+    """Say, in a line for each way to hide cells, where evenly is ahead and behind, and by how much."""
+    groups: dict[tuple[str, int], dict[str, Group]] = {}
+    for (mechanism, percent, dataset), by in rows(records):
+        if worst_ratio(by):
+            groups.setdefault((mechanism, percent), {})[dataset] = by
+    lines = [
+        f"- {percent} % of the cells {HIDDEN[name]}: {ahead_and_behind(s)}" for (name, percent), s in groups.items()
+    ]
+    return "\n".join(lines) or "No runs yet."
+
+
+def ahead_and_behind(sets: Mapping[str, Group]) -> str:
+    """Say on how many data sets evenly has the least error, and by how much; those without a forest by themselves."""
+    ratios = {dataset: found for dataset, by in sets.items() if (found := worst_ratio(by))}
+    gains = {dataset: 100.0 * (1.0 - found[0]) for dataset, found in ratios.items() if found[0] < 1.0}
+    tested = [gain for dataset, gain in gains.items() if has_forest(sets[dataset])]
+    parts = [f"evenly has the least error on {len(gains)} of {len(ratios)} data sets"]
+    if tested:
+        parts[0] += f", by {min(tested):.0f} to {max(tested):.0f} %"
+    if bare := [f"{dataset} ({gain:.0f} %)" for dataset, gain in gains.items() if not has_forest(sets[dataset])]:
+        parts.append(f"no forest was run on {', '.join(bare)}")
+    for dataset, (found, _, peer) in ratios.items():
+        if found >= 1.0:
+            parts.append(f"on {dataset}, {PEERS[peer].label} has {100.0 * (1.0 - 1.0 / found):.1f} % less")
+    return "; ".join(parts) + "."
+
+
+def has_forest(by: Group) -> bool:
+    """Whether a forest was run on cells that evenly was run on."""
+    return any(name.startswith("missforest") and ratio(by.get(Evenly.name, {}), runs) for name, runs in by.items())
+
+
 def counts(records: Sequence[Record]) -> str:
     """Say in sentences on how many data sets evenly has the least error, and takes less time than a peer."""
     groups: dict[str, dict[str, Group]] = {}
@@ -328,6 +364,7 @@ def page(text: str) -> str:
     """Return the page with its tables made from the records, and notes on the peers if it has a place for them."""
     records = current(read("peers.jsonl"))
     makers = {
+        "answer": answer,
         "counts": counts,
         "errors": errors,
         "by_mask": by_mask,

@@ -42,8 +42,9 @@ def claim_table(records: Sequence[Record]) -> str:
     checked = claims.check_claims(records)
     rows = [[one.claim.text, f"{one.claim.first} / {one.claim.second}", one.verdict, one.evidence] for one in checked]
     counts = Counter(one.verdict for one in checked)
-    said = ", ".join(f"{counts[verdict]} {verdict}" for verdict in ("holds", "does not hold", "untested"))
-    return table(["claim", "methods", "verdict", "ratio [interval]"], rows) + f"\n\nOf {len(checked)}: {said}."
+    held, failed, untested = (counts[verdict] for verdict in ("holds", "does not hold", "untested"))
+    said = f"Of the {len(checked)} claims, {held} hold, {failed} do not hold, and {untested} are untested."
+    return table(["claim", "methods", "verdict", "ratio [interval]"], rows) + f"\n\n{said}"
 
 
 def coverage(records: Sequence[Record]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,8 +27,6 @@ TITLES = {
 """Title and first sentence of a folder's page, in the order of the navigation. Another folder goes by its name."""
 FIRST = ("Imputer", "LipschitzScaler", "Schema", "diagnose")
 """Names that come first on their page; the others follow by the alphabet."""
-LIBRARIES = ("numpyro", "pyro")
-"""Modules of `integrations`, which users import by name: those that can be read without their library."""
 
 
 @dataclass(frozen=True)
@@ -56,8 +55,9 @@ def make_api_pages(source: Path) -> list[Made]:
         title, lead = TITLES.get(folder, (folder.capitalize(), ""))
         names = [f"evenly.{name}" for name in folders.get(folder, ())]
         if folder == "integrations":
+            extras = tomllib.loads((source.parent / "pyproject.toml").read_text())["project"]["optional-dependencies"]
             modules = sorted(path.stem for path in (source / "evenly/integrations").glob("*.py"))
-            names = [f"evenly.integrations.{one}" for one in modules if one in LIBRARIES]
+            names = [f"evenly.integrations.{one}" for one in modules if one in extras]  # a library's has its name
         body = "\n".join(f"::: {name}\n" for name in names)
         pages.append(Made(f"reference/api/{folder.strip('_')}.md", title, f"# {title}\n\n{lead}\n\n{body}"))
     return pages

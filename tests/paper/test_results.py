@@ -39,7 +39,7 @@ def test_without_records_everything_is_untested():
     script = load_script()
     made = {name: make([]) for name, make in script.SECTIONS.items()}
     assert made["claims"].count("| untested |") == len(CLAIMS)
-    assert f"Of {len(CLAIMS)}: 0 holds, 0 does not hold, {len(CLAIMS)} untested." in made["claims"]
+    assert f"Of the {len(CLAIMS)} claims, 0 hold, 0 do not hold, and {len(CLAIMS)} are untested." in made["claims"]
     for name in ("figures", "methods", "ratios", "balance", "steadiness", "agreement"):
         assert made[name] == script.UNTESTED
     # Four methods and three masks, three more methods, and four methods by gradient descent.
