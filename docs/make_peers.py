@@ -156,9 +156,9 @@ def ahead_and_behind(sets: Mapping[str, Group]) -> str:
         parts[0] += f", by {min(tested):.0f} to {max(tested):.0f} %"
     if bare := [f"{dataset} ({gain:.0f} %)" for dataset, gain in gains.items() if not has_forest(sets[dataset])]:
         parts.append(f"no forest was run on {', '.join(bare)}")
-    for dataset, (found, _, peer) in ratios.items():
-        if found >= 1.0:
-            parts.append(f"on {dataset}, {PEERS[peer].label} has {100.0 * (1.0 - 1.0 / found):.1f} % less")
+    for dataset, (worst, _, peer) in ratios.items():
+        if worst >= 1.0:
+            parts.append(f"on {dataset}, {PEERS[peer].label} has {100.0 * (1.0 - 1.0 / worst):.1f} % less")
     return "; ".join(parts) + "."
 
 

@@ -174,8 +174,8 @@ FAULTS = [
     Fault(  # the network sees the cells that it is to predict
         "hidden-cells-seen",
         "models/masked.py",
-        "raw = self._raw(shared, data.inputs, visible, drawn)",
-        "raw = self._raw(shared, data.inputs, data.mask, drawn)",
+        "output = self._hidden(shared, data.inputs, visible, drawn)",
+        "output = self._hidden(shared, data.inputs, data.mask, drawn)",
         ("models/test_masked.py",),
     ),
     Fault(  # validation cells are trained on, so that their score rises for ever

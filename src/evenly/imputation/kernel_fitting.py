@@ -107,7 +107,9 @@ def _fit_column(table: EncodedTable, j: int, known: tuple[Array, Floats], held: 
     tried = _some(rows, MOST_TRIED, rng)
     width, noise = _choose(points[tried], wanted[tried])
     center = wanted[rows].mean(0)
-    inverse = np.linalg.inv(similarity(points[rows], points[rows], width) + noise * np.eye(len(rows)))
+    inverse: Floats = np.asarray(
+        np.linalg.inv(similarity(points[rows], points[rows], width) + noise * np.eye(len(rows)))
+    )
     weights = inverse @ (wanted[rows] - center)
     spread = (weights / np.diag(inverse)[:, None]).std(0)
     kernel = Kernel(points[rows], weights, center, spread, np.array([width]))
