@@ -320,6 +320,23 @@ def test_scaled_tables_with_odd_names_and_texts_come_back(tmp_path):
     assert not (tmp_path / "z.csv").exists()
 
 
+@pytest.mark.parametrize(
+    "column",
+    [
+        pl.Series("a\0", ["x"]),
+        pl.Series("a\0", [1.5]),
+        pl.Series("a", ["\0"]),
+        pl.Series("a", ["\0"], dtype=pl.Categorical),
+    ],
+    ids=["name of texts", "name of numbers", "text", "class"],
+)
+@pytest.mark.parametrize("form", ["csv", "tsv"])
+def test_a_zero_byte_is_not_written_into_delimited_text(column, form, tmp_path):
+    with pytest.raises(TableError, match=r"a zero byte in (row 1|its name)"):
+        write_table(pl.DataFrame([column]), tmp_path / f"a.{form}")
+    assert not any(tmp_path.iterdir())
+
+
 # --- dates ------------------------------------------------------------------------------------------------------
 
 STRANGE = {

@@ -354,8 +354,9 @@ class Csv(Format):
         pl = require("polars", "tool")
         self.refuse(frame, (pl.Binary, pl.Object, pl.List, pl.Array, pl.Struct, pl.Duration))
         refuse_same([tidy(name) for name in frame.columns if tidy(name)], "the table, but for white space")
-        for column in frame.select(pl.selectors.string()).get_columns():
-            zeros = column.str.contains("\0", literal=True)
+        for column in frame.get_columns():
+            is_text = isinstance(column.dtype, (pl.String, pl.Categorical, pl.Enum))
+            zeros = column.cast(pl.String).str.contains("\0", literal=True) if is_text else column.is_null() & False
             if zeros.any() or "\0" in column.name:
                 where = f"row {zeros.arg_max() + 1}" if zeros.any() else "its name"
                 raise TableError(
