@@ -17,6 +17,21 @@ MASKED_VAE: dict[str, Any] = {"model": "vae", "masked_training": True, "hidden_s
 """The VAE trained by hiding cells, small."""
 
 
+class Recorded:
+    """A display that keeps what it is shown."""
+
+    def __init__(self) -> None:
+        self.seen = []
+
+    def show(self, now):
+        self.seen.append(now)
+
+    def pause(self):
+        pass
+
+    close = pause
+
+
 def make_imputer(*arguments: Any, kind: type[Imputer] = Imputer, **settings: Any) -> Imputer:
     """Return an imputer; settings that belong to its training are put there."""
     sizes = {name: settings.pop(name) for name in SIZES if name in settings}

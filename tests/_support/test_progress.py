@@ -174,6 +174,15 @@ def test_a_bar_shows_stage_percent_and_time_left_and_ends_as_it_is():
     assert "100%" in text.splitlines()[-1] or "100%" in text
 
 
+def test_a_bar_of_unplanned_work_leaves_nothing_behind():
+    console = pytest.importorskip("rich.console").Console(file=io.StringIO(), force_terminal=True, width=100)
+    with show_on(Bar(console)):
+        announce("reading a.csv")
+    shown = console.file.getvalue()
+    assert "reading a.csv" in shown
+    assert shown.endswith("\x1b[2K")  # the line is erased
+
+
 def test_nothing_is_shown_unless_asked_for(monkeypatch):
     assert make_display(0) is None
     monkeypatch.setattr(sys, "stderr", io.StringIO())

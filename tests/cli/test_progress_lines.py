@@ -50,3 +50,9 @@ def test_comparing_names_the_candidates(survey):
     lines = progress(run("compare", "survey.csv", "--model", "masked", "--epochs", "1", folder=survey))
     assert any("masked lip-none (1 of 2): training 1 of 3" in line for line in lines)
     assert any("masked std-none (2 of 2): training 2 of 3" in line for line in lines)
+
+
+def test_comparing_plans_its_report_too(survey):
+    lines = progress(run("compare", "survey.csv", "--model", "linear", "--report", "r.html", folder=survey))
+    assert lines[-1].startswith("evenly: writing the report (")
+    assert "100% done" not in lines[-1]

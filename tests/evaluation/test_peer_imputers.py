@@ -7,10 +7,11 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-from imputers import linked_table
+from imputers import Recorded, linked_table
 from sklearn.impute import KNNImputer, SimpleImputer
 
 from evenly import EvenlyWarning, Imputer, TableError, compare_imputers
+from evenly._support import show_on
 from evenly.evaluation import PEER_IMPUTERS, candidates
 from evenly.evaluation.peers import Forest, NearestNeighbours, NumberEncoding, impute_visible
 from evenly.tables import Column
@@ -133,3 +134,41 @@ def test_peers_are_among_the_usual_candidates():
     assert ("knn", "std-none") not in candidates([], ["std-none"])
     assert "forest" not in dict(candidates(n_columns=101))
     assert candidates(["forest"], n_columns=101) == [("forest", "scikit-learn")]
+
+
+def test_neighbours_of_a_long_table_compare_a_bounded_number_of_rows():
+    neighbours = NearestNeighbours(most_cells=100_000)
+    rows = [1_000, 10_000, 100_000, 10**6]
+    assert [neighbours.n_learned(n, 10) for n in rows] == [1_000, 10_000, 4_000, 500]
+    assert [NearestNeighbours().n_learned(n, 10) for n in rows] == rows
+    times = [neighbours.seconds(n, 10) for n in rows[1:]]
+    assert max(times) < 6.0 * min(times)
+
+
+def test_rows_filled_some_at_a_time_have_the_same_neighbours(table, monkeypatch):
+    monkeypatch.setattr("evenly.evaluation.peers.AT_ONCE", 7)
+    columns = [Column(name=name, kind="real") for name in "xy"]
+    visible = np.random.default_rng(0).normal(size=(90, 2))
+    visible[::5, 0] = visible[1::7, 1] = np.nan
+    some = NearestNeighbours(most_cells=60)
+    monkeypatch.setattr("evenly.evaluation.peers.FEWEST_ROWS", 30)
+    with pytest.warns(EvenlyWarning, match="learns from 30 of the 90 rows"):
+        found = impute_visible(some, columns, visible)
+    with pytest.warns(EvenlyWarning):
+        chosen = some.learns_from(visible)
+    encoding = NumberEncoding.of(columns, visible)
+    cells = encoding.encode(visible)
+    expected = KNNImputer(n_neighbors=5).fit(cells[chosen]).transform(cells)
+    np.testing.assert_allclose(found, encoding.decode(expected))
+
+
+@pytest.mark.parametrize("name", PEER_IMPUTERS)
+def test_a_peer_says_how_far_it_is(name, monkeypatch):
+    monkeypatch.setattr("evenly.evaluation.peers.AT_ONCE", 30)
+    monkeypatch.setattr("evenly.evaluation.peers.FEWEST_ROWS", 50)
+    monkeypatch.setattr("evenly._support.progress.SOON", 0.0)
+    shown = Recorded()
+    with show_on(shown), warnings.catch_warnings():
+        warnings.simplefilter("ignore", EvenlyWarning)
+        list(compare_imputers([small(name, most_cells=100)], mixed()))
+    assert len({one.share for one in shown.seen if 0.0 < one.share < 1.0}) > 3

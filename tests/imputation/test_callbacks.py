@@ -9,7 +9,7 @@ from itertools import count
 import numpy as np
 import pandas as pd
 import pytest
-from imputers import make_imputer, numbers_table, quick
+from imputers import Recorded, make_imputer, numbers_table, quick
 
 from evenly import Callback, GradientTrace, Imputer
 from evenly._support import show_on
@@ -33,21 +33,6 @@ class Recorder(Callback):
     def on_end(self, trace):
         self.trace = trace
         self.into.append(f"{self.name}end")
-
-
-class Recorded:
-    """A display that keeps what it is shown."""
-
-    def __init__(self) -> None:
-        self.seen = []
-
-    def show(self, now):
-        self.seen.append(now)
-
-    def pause(self):
-        pass
-
-    close = pause
 
 
 class Failing(Callback):

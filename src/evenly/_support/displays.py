@@ -66,13 +66,14 @@ class Bar:
             auto_refresh=False,
             redirect_stdout=False,
         )
-        self._task, self._on = self._bar.add_task("", total=1.0, state=""), False
+        self._task, self._on, self._planned = self._bar.add_task("", total=1.0, state=""), False, False
 
     def show(self, now: Snapshot) -> None:
         """Draw the bar."""
         if not self._on:
             self._bar.start()
             self._on = True
+        self._planned = now.left is not None
         state = "" if now.left is None else f"{now.share:.0%}"
         if now.left:
             state += f", about {duration(max(now.left, 1.0))} left"
@@ -88,8 +89,10 @@ class Bar:
             self._bar.live.transient = self._on = False
 
     def close(self) -> None:
-        """Leave the bar as it is."""
-        if self._on:
+        """Leave the bar as it is, but for work without a plan, of which it says nothing."""
+        if not self._planned:
+            self.pause()
+        elif self._on:
             self._bar.stop()
 
 

@@ -42,10 +42,16 @@ def plan_imputation(params: dict[str, Any], training: dict[str, Any], table: Any
             "_fitting": 0.01 if asked["loaded"] else assessment_seconds(imputer, table, **fitting),
             "_filling": fill_seconds(asked["n_rows"], n_columns) + 0.01,
             "writing the table": 2e-7 * asked["n_rows"] * n_columns + 0.01,
-            "writing the report": 4.0 * asked["report"],
+            "writing the report": report_seconds(table) * asked["report"],
             "_sampling": asked["samples"] * fill_seconds(asked["n_rows"], n_columns),
         }
     )
+
+
+def report_seconds(table: Any) -> float:
+    """Return the expected number of seconds of writing a report."""
+    n_cells: int = table.n_rows * len(table.columns)
+    return 2.0 + 1e-6 * n_cells
 
 
 def write_page(path: Path | None, table: Any, **parts: Any) -> None:

@@ -19,7 +19,7 @@ from evenly.evaluation.draws import Draws, draw_cells
 from evenly.evaluation.intervals import error_interval
 from evenly.evaluation.peers import PEER_IMPUTERS, Forest, NearestNeighbours, PeerImputer, to_classes
 from evenly.evaluation.trial_results import Trial
-from evenly.evaluation.trials import compare_imputers, try_imputer
+from evenly.evaluation.trials import compare_imputers, comparison_seconds, try_imputer
 from evenly.evaluation.wording import say_range, say_ratio, say_trial, verdict_of
 
 __all__ = [
@@ -36,6 +36,7 @@ __all__ = [
     "candidates",
     "choose_likelihoods",
     "compare_imputers",
+    "comparison_seconds",
     "diagnose",
     "draw_cells",
     "error_interval",

@@ -142,11 +142,12 @@ class HiddenCells:
         begun, (own, seconds), shown = time.perf_counter(), fitted, self.shown_to(imputer)[0]
         stages = Stages(_seconds(imputer, *self.shape))
         with _only_interrupts():
-            with stages.at(SCORING, 0.0, 0.5):
+            with stages.at(SCORING, 0.0, 0.4):
                 predicted = own.predict_cells(shown)
-            with stages.at(SCORING, 0.5, 1.0):
+            with stages.at(SCORING, 0.4, 0.9):
                 ends = own.interval_cells(shown, LEVEL)
-        scored = tuple(self._score(_Attempt(self.columns_of(imputer), predicted, ends)))
+            with stages.at(SCORING, 0.9, 1.0):
+                scored = tuple(self._score(_Attempt(self.columns_of(imputer), predicted, ends)))
         took = seconds + time.perf_counter() - begun
         return Trial(scored, self.share, own.model_name, own.scaler_.method, took, balance=imputer.balance)
 

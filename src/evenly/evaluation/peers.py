@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from evenly._support import EvenlyWarning, TableError
+from evenly._support import EvenlyWarning, TableError, advance
 from evenly.metrics import mean_or_mode
 from evenly.tables import Column, Floats
 
@@ -28,6 +28,10 @@ MOST_CELLS = 100_000
 """In a comparison, imputers learn from a sample of rows with so many cells: their time grows faster than the table."""
 FEWEST_ROWS = 500
 """The smallest such sample: wide tables need rows, too."""
+MOST_PAIRS = 400_000_000
+"""Nearest neighbours compare at most so many pairs of rows: a row of the table with one that they learned from."""
+AT_ONCE = 2_000
+"""Rows for which neighbours are looked for at a time."""
 MOST_COLUMNS = 100
 """Wider tables take a forest too long to be compared unasked: each column has a forest in each round."""
 
@@ -55,8 +59,10 @@ class PeerImputer(ABC):
     name: ClassVar[str]
     most_columns: ClassVar[float] = np.inf
     """Not compared unasked on wider tables."""
-    cell_seconds: ClassVar[float] = 2e-5
-    """About how many seconds it takes a cell of the table, for the time left."""
+    learned_seconds: ClassVar[float] = 1e-5
+    """About how many seconds it takes a cell of the rows that it learns from, for the time left."""
+    filled_seconds: ClassVar[float] = 3e-6
+    """And a cell of the table."""
 
     def __init_subclass__(cls, name: str | None = None, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -79,11 +85,21 @@ class PeerImputer(ABC):
             Numbers and codes of classes, from 0; NaN where a cell is missing or hidden.
         """
 
+    def n_learned(self, n_rows: int, n_columns: int) -> int:
+        """Return how many rows of a table it learns from."""
+        if self.most_cells is None:
+            return n_rows
+        return min(n_rows, max(FEWEST_ROWS, self.most_cells // max(n_columns, 1)))
+
+    def seconds(self, n_rows: int, n_columns: int) -> float:
+        """Return about how many seconds a table takes."""
+        learned = self.learned_seconds * self.n_learned(n_rows, n_columns)
+        return n_columns * (learned + self.filled_seconds * n_rows) + 0.1
+
     def learns_from(self, visible: Floats) -> Flags:
         """Return which rows to learn from: all, or a random sample of a large table, with a warning."""
         n_rows, n_columns = visible.shape
-        chosen = np.ones(n_rows, bool)
-        n = n_rows if self.most_cells is None else max(FEWEST_ROWS, self.most_cells // max(n_columns, 1))
+        chosen, n = np.ones(n_rows, bool), self.n_learned(n_rows, n_columns)
         if n < n_rows:
             chosen[:] = False
             chosen[np.random.default_rng(self.random_state).choice(n_rows, n, replace=False)] = True
@@ -193,7 +209,7 @@ class EncodedPeer(PeerImputer):
     def impute(self, columns: Sequence[Column], visible: Floats) -> Floats:
         encoding = NumberEncoding.of(columns, visible)
         cells, rows, estimator = encoding.encode(visible), self.learns_from(visible), self.make()
-        found = estimator.fit_transform(cells) if rows.all() else estimator.fit(cells[rows]).transform(cells)
+        found = estimator.fit_transform(cells) if rows.all() else self.fill(estimator.fit(cells[rows]), cells)
         filled = np.asarray(found, np.float64)
         if filled.shape != cells.shape or not np.isfinite(filled).all():
             raise TableError(
@@ -202,6 +218,10 @@ class EncodedPeer(PeerImputer):
                 "of scikit-learn's imputers, set keep_empty_features=True",
             )
         return encoding.decode(filled)
+
+    def fill(self, fitted: Any, cells: Floats) -> Any:
+        """Return all rows, filled by an estimator that was fitted to some."""
+        return fitted.transform(cells)
 
 
 class NearestNeighbours(EncodedPeer, name="knn"):
@@ -215,6 +235,23 @@ class NearestNeighbours(EncodedPeer, name="knn"):
         from sklearn.impute import KNNImputer
 
         return KNNImputer(n_neighbors=5, keep_empty_features=True)
+
+    def n_learned(self, n_rows: int, n_columns: int) -> int:
+        """Return how many rows it learns from: fewer of a long table, whose rows are all compared with them."""
+        n = super().n_learned(n_rows, n_columns)
+        return n if self.most_cells is None else min(n, max(FEWEST_ROWS, MOST_PAIRS // max(n_rows, 1)))
+
+    def seconds(self, n_rows: int, n_columns: int) -> float:
+        """Return about how many seconds a table takes: each pair of rows counts."""
+        return 1e-8 * n_rows * self.n_learned(n_rows, n_columns) * n_columns + 0.1
+
+    def fill(self, fitted: Any, cells: Floats) -> Any:
+        """Return all rows, filled some at a time: each by its own neighbours, and the time left is known."""
+        parts = []
+        for start in range(0, len(cells), AT_ONCE):
+            parts.append(fitted.transform(cells[start : start + AT_ONCE]))
+            advance((start + AT_ONCE) / len(cells))
+        return np.vstack(parts)
 
 
 # --- in rounds ----------------------------------------------------------------------------------------------------
@@ -239,7 +276,8 @@ class InRounds(PeerImputer):
         last = np.array([np.inf, np.inf])
         for i in range(self.max_rounds):
             before = filled.copy()
-            for j in order:
+            for k, j in enumerate(order):
+                advance((i + k / len(order)) / self.max_rounds)
                 known, gone = ~missing[:, j] & rows, missing[:, j]
                 if len(columns) > 1 and len(np.unique(filled[known, j])) > 1:
                     filled[gone, j] = self.predict(columns, filled, j, known, gone)
@@ -279,6 +317,7 @@ class Forest(InRounds, name="forest"):
     """
 
     most_columns = MOST_COLUMNS
+    learned_seconds, filled_seconds = 4e-4, 2e-5
     settings: ClassVar[Mapping[str, Any]] = MappingProxyType({"max_features": "sqrt", "min_samples_split": 6})
     """Of the forests of numbers."""
 

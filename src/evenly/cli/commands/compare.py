@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from evenly._support import EvenlyWarning, announce, duration, require, showing
+from evenly._support import EvenlyWarning, Stages, announce, duration, require, showing
 from evenly.cli.app import app
 from evenly.cli.checks import check_models, check_out, check_packages, check_place, check_share
 from evenly.cli.options import (
@@ -32,7 +32,7 @@ from evenly.cli.options import (
     verbosity,
 )
 from evenly.cli.printing import print_json, printed_warnings, say, say_files, show_table
-from evenly.cli.results import write_page
+from evenly.cli.results import report_seconds, write_page
 
 
 @app.command()
@@ -72,10 +72,7 @@ def compare(
 
     Example: evenly compare survey.csv --model masked --model vae --method lip-none --method std-none
     """
-    from evenly.evaluation import PEER_IMPUTERS
-
-    check_models(model or ["auto"], method or [], others=tuple(PEER_IMPUTERS), rules=balance or [])
-    check_packages([one for one in model or ["auto"] if one not in PEER_IMPUTERS])
+    check_candidates(model or ["auto"], method or [], balance or [])
     check_share(share, needed=True)
     check_out(out)
     check_place(report)
@@ -86,14 +83,26 @@ def compare(
         announce(f"reading {title_of(table)}")
         opened = read_opened(table, form, sheet, max_expansion)
         pairs = choose_candidates(model or [], method or [], len(opened.columns))
-        trials = run_trials(make_imputers(pairs, balance, epochs, params), opened, share, params, prints=prints)
+        imputers = make_imputers(pairs, balance, epochs, params)
+        stages = plan_comparison(imputers, opened, report=report is not None)
+        with stages.at("_comparing"):
+            trials = run_trials(imputers, opened, share, params, prints=prints)
         write_errors(trials, out)
-        write_page(report, opened, comparison=trials, title=title_of(table), seed=seed)
+        with stages.at("writing the report"):
+            write_page(report, opened, comparison=trials, title=title_of(table), seed=seed)
     if as_json:
         print_json([trial.to_plain() for trial in trials])
     elif prints:
         show_trials(trials)
         say_files(("Errors", out), ("Report", report))
+
+
+def check_candidates(models: list[str], methods: list[str], rules: list[str]) -> None:
+    """Refuse unknown models, methods and balancing rules, and models whose packages are missing."""
+    from evenly.evaluation import PEER_IMPUTERS
+
+    check_models(models, methods, others=tuple(PEER_IMPUTERS), rules=rules)
+    check_packages([one for one in models if one not in PEER_IMPUTERS])
 
 
 def choose_candidates(models: list[str], methods: list[str], n_columns: int) -> list[tuple[str, str]]:
@@ -128,6 +137,14 @@ def make_imputers(
         else:
             found.append(Imputer(model, method, **params))
     return found
+
+
+def plan_comparison(imputers: list[Any], opened: Any, *, report: bool) -> Stages:
+    """Plan the stages: the trials, and a report if one is asked for."""
+    from evenly.evaluation import comparison_seconds
+
+    seconds = comparison_seconds(imputers, opened.n_rows, len(opened.columns))
+    return Stages({"_comparing": seconds, "writing the report": report_seconds(opened) * report})
 
 
 def run_trials(imputers: list[Any], opened: Any, share: float, params: dict[str, Any], *, prints: bool) -> list[Any]:

@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
+from evenly._support import announce, showing
 from evenly.cli.app import app
 from evenly.cli.checks import check_place
 from evenly.cli.options import (
@@ -21,6 +22,8 @@ from evenly.cli.options import (
     Source,
     read,
     settings_of,
+    title_of,
+    verbosity,
 )
 from evenly.cli.printing import console, print_json, printed_warnings, say, say_files, show_table, writing
 
@@ -56,8 +59,11 @@ def inspect(
 
     check_place(out)
     settings = settings_of(schema, kind, missing, likelihood, bounds)
-    with printed_warnings():
-        found = inspect_table(read(table, form, sheet, max_expansion), merge_classes=merge_classes, **settings)
+    with printed_warnings(), showing(verbosity(prints=not (quiet or as_json), details=False)):
+        announce(f"reading {title_of(table)}")
+        opened = read(table, form, sheet, max_expansion)
+        announce("inspecting columns")
+        found = inspect_table(opened, merge_classes=merge_classes, **settings)
     if out is not None:
         with writing(out, "file"):
             found.schema.save(out)
