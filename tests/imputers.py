@@ -8,8 +8,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from evenly import Imputer, Training
+from evenly import Imputer, LipschitzScaler, Training
+from evenly.imputation.columns import describe
+from evenly.imputation.encoding import EncodedColumn, EncodedTable, lay_out
 from evenly.models import MODELS, PAPERS
+from evenly.tables.frames import open_table
 
 SIZES = ("latent_size", "n_clusters", "hidden_size")
 TRAINING = ("epochs", "batch_size", "learning_rate", "n_networks", "masked_training", "n_draws", "target", "bound")
@@ -112,3 +115,22 @@ SMALL = {"epochs": 2, "hidden_size": 8, "random_state": 0}
 TABLE = mixed_table()
 EACH = [pytest.param(name, marks=[pytest.mark.more] if name in PAPERS else []) for name in MODELS]
 """Every model; each of the paper's takes its time to compile."""
+
+
+def ruled_table(n: int = 160) -> pd.DataFrame:
+    """Columns that follow from each other by sharp rules, with gaps."""
+    rng = np.random.default_rng(0)
+    x, y = rng.random((2, n))
+    table = pd.DataFrame(
+        {"x": x, "y": y, "step": np.where((x > 0.5) == (y > 0.5), 3.0, 1.0) + 0.1 * rng.normal(size=n)}
+    )
+    table["corner"] = np.array(["a", "b", "c"])[(x > 0.5).astype(int) + ((x > 0.5) & (y > 0.5))]
+    table["side"] = np.where(y > 0.5, "up", "down")
+    return table.mask(rng.random(table.shape) < 0.1)
+
+
+def encode(table: pd.DataFrame) -> EncodedTable:
+    scaler, opened = LipschitzScaler("lip-none", random_state=0).fit(table), open_table(table)
+    values = [one.encode(cells)[0] for one, cells in zip(scaler.columns_, opened.columns, strict=True)]
+    specs = [describe(one, own, binned=True) for one, own in zip(scaler.columns_, values, strict=True)]
+    return EncodedTable(tuple(map(EncodedColumn, specs, values)), lay_out(specs))

@@ -8,16 +8,14 @@ from dataclasses import fields, replace
 import numpy as np
 import pandas as pd
 import pytest
-from imputers import hide, make_imputer
+from imputers import encode, hide, make_imputer, ruled_table
 from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier, ExtraTreeRegressor
 
-from evenly import Imputer, LipschitzScaler, TableError
+from evenly import Imputer, TableError
 from evenly._support import Deadline
 from evenly._support.files import read_tensors, write_tensors
 from evenly.imputation import growing
-from evenly.imputation.columns import describe
 from evenly.imputation.effort import Effort
-from evenly.imputation.encoding import EncodedColumn, EncodedTable, lay_out
 from evenly.imputation.gaussian import fit_gaussian, gaussian_features
 from evenly.imputation.growing import Work, fill, grow_trees
 from evenly.imputation.predictors import plan_passes
@@ -27,29 +25,9 @@ from evenly.imputation.trees import (
     trees_from_tensors,
     trees_to_tensors,
 )
-from evenly.tables.frames import open_table
 
 RNG = np.random.default_rng
 SMALL = Effort(n_trees=20)
-
-
-def ruled_table(n: int = 160) -> pd.DataFrame:
-    """Columns that follow from each other by sharp rules, with gaps."""
-    rng = RNG(0)
-    x, y = rng.random((2, n))
-    table = pd.DataFrame(
-        {"x": x, "y": y, "step": np.where((x > 0.5) == (y > 0.5), 3.0, 1.0) + 0.1 * rng.normal(size=n)}
-    )
-    table["corner"] = np.array(["a", "b", "c"])[(x > 0.5).astype(int) + ((x > 0.5) & (y > 0.5))]
-    table["side"] = np.where(y > 0.5, "up", "down")
-    return table.mask(rng.random(table.shape) < 0.1)
-
-
-def encode(table: pd.DataFrame) -> EncodedTable:
-    scaler, opened = LipschitzScaler("lip-none", random_state=0).fit(table), open_table(table)
-    values = [one.encode(cells)[0] for one, cells in zip(scaler.columns_, opened.columns, strict=True)]
-    specs = [describe(one, own, binned=True) for one, own in zip(scaler.columns_, values, strict=True)]
-    return EncodedTable(tuple(map(EncodedColumn, specs, values)), lay_out(specs))
 
 
 @pytest.fixture(scope="module")

@@ -44,7 +44,14 @@ from evenly._support.progress import (
     paused,
     show_on,
 )
-from evenly._support.sklearn_compat import check_input_names, estimator_html, output_container, table_tags
+from evenly._support.sklearn_compat import (
+    boost,
+    boosted_arrays,
+    check_input_names,
+    estimator_html,
+    output_container,
+    table_tags,
+)
 from evenly._support.strict_json import one_line, parse_json, read_limited, show
 
 __all__ = [
@@ -70,6 +77,8 @@ __all__ = [
     "announce",
     "as_text",
     "bars",
+    "boost",
+    "boosted_arrays",
     "check_input_names",
     "duration",
     "estimator_html",

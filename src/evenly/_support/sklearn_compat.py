@@ -50,3 +50,26 @@ def estimator_html(estimator: Any) -> str:
     from sklearn.utils import estimator_html_repr
 
     return str(estimator_html_repr(estimator))
+
+
+def boost(features: Any, wanted: Any, n_rounds: int, *, classes: bool) -> Any:
+    """Return scikit-learn's gradient-boosted trees of a number, or of classes by their codes from 0."""
+    from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+
+    kind = HistGradientBoostingClassifier if classes else HistGradientBoostingRegressor
+    return kind(max_iter=n_rounds, l2_regularization=1.0, early_stopping=False, random_state=0).fit(features, wanted)
+
+
+def boosted_arrays(fitted: Any) -> tuple[Any, list[dict[str, Any]]]:
+    """Return what the outputs of gradient-boosted trees start from, and the nodes of each tree, round by round.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> x = np.linspace(0.0, 1.0, 100)[:, None]
+    >>> base, trees = boosted_arrays(boost(x, x[:, 0] > 0.5, 3, classes=True))
+    >>> base.shape, len(trees), trees[0]["is_leaf"].tolist()
+    ((1,), 3, [0, 1, 1])
+    """
+    nodes = [one.nodes for of_round in fitted._predictors for one in of_round]  # private: trees have no public form
+    return fitted._baseline_prediction.ravel(), [{name: one[name] for name in one.dtype.names} for one in nodes]

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evenly._support import advance
+from evenly.imputation.boost_fitting import fit_trees
 from evenly.imputation.calibration import Calibration
 from evenly.imputation.calibration_choice import (
     ValidationCells,
@@ -21,7 +22,7 @@ from evenly.imputation.encoding import EncodedTable
 from evenly.imputation.ensemble import Ensemble, chunk_size, chunks
 from evenly.imputation.experts import Experts, join
 from evenly.imputation.gaussian import fit_validated, no_gaussian
-from evenly.imputation.growing import Work, grow_trees
+from evenly.imputation.growing import Work
 from evenly.imputation.kernel_fitting import fit_kernels
 from evenly.imputation.neighbours import Neighbours, index_rows
 from evenly.imputation.predictors import Pass
@@ -69,7 +70,7 @@ def calibrate_ensemble(
     late = work.deadline.left() <= 0.0
     gaussian, by_gaussian = no_gaussian(table, held) if late else fit_validated(table, held, rng, ensemble.passes)
     advance(0.4)
-    grown = grow_trees(table, gaussian, ensemble.passes, held, work)
+    grown = fit_trees(table, gaussian, ensemble.passes, held, work)
     advance(0.6)
     regressed = fit_kernels(table, gaussian, ensemble.passes, held, work)
     asked = [

@@ -7,7 +7,9 @@ from contextlib import contextmanager
 from typing import Any
 
 from evenly._support import Stages, showing
+from evenly.imputation.boost_fitting import MOST_ROWS as MOST_BOOSTED
 from evenly.imputation.effort import EFFORTS, USUAL, Effort
+from evenly.imputation.growing import MOST_ROWS as MOST_GROWN
 from evenly.imputation.training import Training
 from evenly.models import SPECS, ModelSpec
 
@@ -19,6 +21,8 @@ EARLY = 0.7
 """The usual share of epochs that training takes if validation cells may stop it early."""
 CALIBRATED_CELL, MOST_CALIBRATED = 2e-6, 250_000
 """Seconds of calibration of each cell, up to this number of rows."""
+BOOSTED_CELL = 5e-5
+"""Seconds of boosting trees, for each cell of the rows that they learn from."""
 FILLED_CELL = 3e-6
 """Seconds of predicting a cell of a row."""
 READ_CELL = 2e-7
@@ -51,7 +55,10 @@ def training_seconds(
 
 def calibration_seconds(spec: ModelSpec, n_rows: int, n_columns: int) -> float:
     """Return the expected number of seconds of choosing calibrations."""
-    return CALIBRATED_CELL * min(n_rows, MOST_CALIBRATED) * n_columns + 0.1 if spec.calibrated else 1e-3
+    if not spec.calibrated:
+        return 1e-3
+    boosted = min(n_rows, MOST_BOOSTED) if n_rows > MOST_GROWN else 0
+    return (CALIBRATED_CELL * min(n_rows, MOST_CALIBRATED) + BOOSTED_CELL * boosted) * n_columns + 0.1
 
 
 def fit_seconds(imputer: Any, n_rows: int, n_columns: int, *, again: bool = False) -> float:

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from pydantic import Field
 
 from evenly._support import show
+from evenly.imputation.boosting import Boosted
 from evenly.imputation.calibration import PLAIN, Calibration
 from evenly.imputation.columns import ColumnSpec, ModelledColumn, spec_from_plain
 from evenly.imputation.encoding import EncodedColumn, EncodedTable, lay_out
@@ -64,8 +65,8 @@ class Ensemble:
     calibrations: Mapping[str, Calibration] = field(default_factory=dict)
     gaussian: Gaussian | None = None
     """The Gaussian expert, if any column is stacked with it, or with another expert, which uses it."""
-    trees: Mapping[str, Trees] = field(default_factory=dict)
-    """The forests of the columns that are stacked with them."""
+    trees: Mapping[str, Trees | Boosted] = field(default_factory=dict)
+    """The forests or boosted trees of the columns that are stacked with them."""
     kernels: Mapping[str, Kernel] = field(default_factory=dict)
     """The kernel regressions of the columns that are stacked with them."""
     neighbours: NeighbourIndex | None = None
@@ -133,9 +134,10 @@ class Ensemble:
         for j, wanted in cells.items():
             one, name = by_gaussian[j], table.columns[j].spec.name
             trees, kernel = self.trees.get(name), self.kernels.get(name)
+            own = filled if trees is not None and trees.needs_filled else features
             found[j] = Experts(
                 None if one is None else one.take(wanted),
-                None if trees is None else predict_by_trees(trees, table, j, wanted, filled),
+                None if trees is None else predict_by_trees(trees, table, j, wanted, own),
                 None if kernel is None else predict_by_kernel(kernel, table, j, wanted, filled),
             )
         return found

@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from evenly._support import NEVER, Deadline
+from evenly.imputation.boosting import Boosted
 from evenly.imputation.columns import ModelledColumn
 from evenly.imputation.effort import USUAL, Effort
 from evenly.imputation.encoding import EncodedTable
@@ -33,7 +34,7 @@ from evenly.tables import Floats
 N_THREADS: int | None = os.cpu_count()
 """Threads that grow trees, which do not depend on it."""
 MOST_ROWS = 8_000
-"""Forests are not grown on larger tables, where networks have learned what trees know."""
+"""Forests are not grown on larger tables, where trees are boosted."""
 MOST_FILLED = 60_000_000
 """The largest number of filled cells: rows x columns x features."""
 FEWEST = 30
@@ -61,9 +62,9 @@ class Work:
 
 
 class Grown(NamedTuple):
-    """The forest of a column, and its predictions of the column's validation cells."""
+    """The trees of a column, and their predictions of the column's validation cells."""
 
-    trees: Trees
+    trees: Trees | Boosted
     predicted: list[Predictive]
     """By set of validation cells. Each cell is predicted by trees that were not grown from it."""
 
@@ -99,7 +100,7 @@ def grow_trees(
         for j, filled in zip(one.targets, fill_without(gaussian, shown, owners, one.targets, used), strict=True):
             spec, values, _ = table.columns[j]
             rows = np.flatnonzero(~np.isnan(values))
-            if not _grows(spec, values[rows]) or work.deadline.left() < slowest:
+            if not grows(spec, values[rows]) or work.deadline.left() < slowest:
                 continue
             begun, others = time.monotonic(), owners[used] != j
             seeded = replace(work, rng=np.random.default_rng(seeds[j]))
@@ -114,8 +115,8 @@ def grow_trees(
     return found
 
 
-def _grows(spec: ModelledColumn, values: Floats) -> bool:
-    """Whether a forest can be grown from the observed cells of a column."""
+def grows(spec: ModelledColumn, values: Floats) -> bool:
+    """Whether there is something to grow trees from in the observed cells of a column."""
     return bool(spec.n_outcomes and len(values) >= FEWEST and (values != values[0]).any())
 
 

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
+from evenly.imputation.boosting import Boosted
 from evenly.imputation.columns import ModelledColumn
 from evenly.imputation.encoding import EncodedTable
 from evenly.predictive import Predictive
@@ -29,6 +30,9 @@ ROWS_AT_ONCE = 512
 @dataclass(frozen=True)
 class Trees:
     """The forest of a column. Nodes of all trees stand in one list; the children of a node come after it."""
+
+    needs_filled: ClassVar[bool] = True
+    """Missing features are filled by the Gaussian expert first."""
 
     roots: Array
     feature: Array
@@ -130,21 +134,21 @@ def tree_features(specs: Sequence[ModelledColumn]) -> tuple[Flags, Rows]:
 # --- predictions ------------------------------------------------------------------------------------------------------
 
 
-def predict_by_trees(trees: Trees, table: EncodedTable, j: int, cells: Flags, filled: Floats) -> Predictive:
-    """Return the distributions of some cells of a column by its forest; NaN at those that are known.
+def predict_by_trees(trees: Trees | Boosted, table: EncodedTable, j: int, cells: Flags, features: Floats) -> Predictive:
+    """Return the distributions of some cells of a column by its trees; NaN at those that are known.
 
     Parameters
     ----------
     cells : array
         Which rows' cells are wanted.
-    filled : array
-        The features of the Gaussian expert, missing ones filled by their conditional means.
+    features : array
+        The features of the Gaussian expert; if the trees need it, missing ones filled by their conditional means.
     """
     spec, values, _ = table.columns[j]
     used, owners = tree_features([one.spec for one in table.columns])
     missing = np.isnan(values[cells])
     means, shares = np.full(len(missing), np.nan), np.full((len(missing), spec.n_outcomes), np.nan)
-    own = filled[np.flatnonzero(cells)[missing]][:, used & (owners != j)]
+    own = features[np.ix_(np.flatnonzero(cells)[missing], used & (owners != j))]
     means[missing], shares[missing] = trees.predict(own, spec.n_outcomes)
     return spec.from_outcomes(means, shares)
 
@@ -152,29 +156,32 @@ def predict_by_trees(trees: Trees, table: EncodedTable, j: int, cells: Flags, fi
 # --- saving -----------------------------------------------------------------------------------------------------------
 
 
-def trees_to_tensors(trees: Mapping[str, Trees]) -> dict[str, Array]:
-    """Return the arrays of forests by name, to be saved."""
+def trees_to_tensors(trees: Mapping[str, Trees | Boosted]) -> dict[str, Array]:
+    """Return the arrays of trees by name, to be saved."""
     return {
         f"trees{i}_{field.name}": getattr(one, field.name)
         for i, one in enumerate(trees.values())
-        for field in fields(Trees)
+        for field in fields(one)
     }
 
 
 def trees_from_tensors(
     names: Sequence[str], specs: Sequence[ModelledColumn], tensors: Mapping[str, Array]
-) -> dict[str, Trees]:
-    """Rebuild forests from `trees_to_tensors`; ValueError if they are none of these columns."""
+) -> dict[str, Trees | Boosted]:
+    """Rebuild trees from `trees_to_tensors`; ValueError if they are none of these columns."""
     places = {one.name: j for j, one in enumerate(specs)}
     if len(set(names)) < len(names) or not places.keys() >= set(names):
         raise ValueError("trees of other columns than the modelled ones")
-    found = {}
+    found: dict[str, Trees | Boosted] = {}
     for i, name in enumerate(names):
         j = places[name]
         used, owners = tree_features(specs)
-        if lacking := [field.name for field in fields(Trees) if f"trees{i}_{field.name}" not in tensors]:
+        kind = Boosted if f"trees{i}_base" in tensors else Trees
+        if lacking := [field.name for field in fields(kind) if f"trees{i}_{field.name}" not in tensors]:
             raise ValueError(f"no array trees{i}_{lacking[0]}")
-        own = Trees(**{field.name: tensors[f"trees{i}_{field.name}"] for field in fields(Trees)})
+        own = kind(**{field.name: tensors[f"trees{i}_{field.name}"] for field in fields(kind)})
         own.check(int((used & (owners != j)).sum()), specs[j].n_outcomes)
+        if isinstance(own, Boosted) and own.has_classes != specs[j].column.has_classes:
+            raise ValueError("boosted trees of classes for a number, or the other way round")
         found[name] = own
     return found
