@@ -165,7 +165,7 @@ def inspect_table(
     >>> inspection["x1"].kind, inspection["x1"].n_missing, inspection["x1"].warnings
     ('positive', 1, ())
     """
-    opened = open_table(table)
+    opened = open_table(table, estimator="inspect_table")
     if not (schema is None or isinstance(schema, Schema)):
         raise TableError(f"schema = {schema!r}", "expected a Schema", "Schema.load reads one")
     rules = make_rules(opened, kinds=kinds, likelihoods=likelihoods, bounds=bounds, schema=schema, missing=missing)
