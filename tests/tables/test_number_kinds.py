@@ -93,6 +93,19 @@ def test_keys_of_units_with_several_rows_are_no_quantity_and_said_to_be_groups()
     assert (few.kind, few.groups) == ("categorical", True)
 
 
+def test_texts_of_a_key_are_units_too():
+    texts = [f"P-{k:04}" for k in np.repeat(np.arange(90), 3)]
+    for name in ("respondent id", "caseID", "uuid"):
+        found = column_of(texts, name)
+        assert (found.kind, found.groups) == ("ignore", True)
+        assert found.note == "90 units, with several rows each"
+    few = column_of([f"s{k}" for k in np.repeat(np.arange(8), 100)], "school_id")
+    assert (few.kind, few.groups, few.alternative) == ("categorical", True, "ignore")
+    assert column_of(texts, "respondent").kind == "categorical"  # names of persons are no numbers of persons
+    assert column_of(texts, "group_id").kind == "categorical"
+    assert column_of(["a", "b", "c", "c"] * 30, "blood").kind == "categorical"
+
+
 def test_running_numbers_are_identifiers_and_numbers_of_something_are_not():
     assert column_of(np.repeat(np.arange(1, 151), 2), "Sample Number").kind == "ignore"
     assert column_of(np.array([*range(1, 12), *range(1, 7)]), "no.").kind == "ignore"
