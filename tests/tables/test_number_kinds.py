@@ -88,7 +88,9 @@ def test_keys_of_units_with_several_rows_are_no_quantity_and_said_to_be_groups()
     assert (schema["person"].kind, schema["person"].groups) == ("ignore", True)
     assert schema["person"].note == "100 units by number, with several rows each"
     assert not schema["wave"].groups
-    assert inspect_table(table)["person"].groups
+    found = inspect_table(table)["person"]
+    assert found.groups
+    assert "passed through untouched, but the imputer reads it as the key of rows that belong" in found.warnings[0]
     few = column_of(np.repeat(np.arange(1, 9), 100), "store_id")
     assert (few.kind, few.groups) == ("categorical", True)
 
