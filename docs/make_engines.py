@@ -1,4 +1,4 @@
-"""Write the tables of costs in `docs/scaling_out.md` from the lines that `benchmarks/engines.py --out` left.
+"""Write the costs in `docs/scaling_out.md` from the lines that `benchmarks/engines.py --out` and `streaming.py` left.
 
 Run: python docs/make_engines.py. Text stays; what stands between `<!-- NAME -->` and `<!-- end -->` is replaced.
 """
@@ -16,6 +16,7 @@ from evenly._support import write_text
 
 DOCS = Path(__file__).parent
 RUNS = DOCS / "results" / "engines.jsonl"
+STREAMED = DOCS / "results" / "streaming.jsonl"
 PAGE = DOCS / "scaling_out.md"
 RIVAL = "StandardScaler"
 GOALS = ((1_000_000_000, 12), (1_000_000, 1000), (1_000_000_000, 1000))
@@ -109,9 +110,25 @@ def projections(records: Sequence[Record]) -> str:
     return table(["job", *(f"{rows:,} rows x {columns}" for rows, columns in GOALS)], lines)
 
 
+def streaming(record: Record) -> str:
+    """How fast a table is trained on that does not fit into memory, beside one that does."""
+    checked, memory, streamed = record["checked"], record["memory"], record["streamed"]
+    hours = duration(1e9 / streamed["rate"])
+    return (
+        f"Error on hidden cells of a small table: {checked['error_streamed']:.4f} streamed, "
+        f"{checked['error_in_memory']:.4f} in memory. On two cores with nothing else running, with "
+        f"{streamed['rows']:,} rows of 12 columns, an epoch trains on {streamed['rate']:,.0f} rows per second, "
+        f"{streamed['rate'] / memory['rate']:.2f} of the {memory['rate']:,.0f} in memory (on {memory['rows']:,} rows). "
+        f"The peak is {streamed['peak_gib']:.2f} GiB, and the whole fit of one epoch takes "
+        f"{streamed['seconds']:.0f} s. At that speed an epoch of a billion rows would take {hours}, in the same memory."
+    )
+
+
 def page(text: str, records: Sequence[Record]) -> str:
-    """Return the page with its tables made again."""
-    return fill(text, {"engine costs": costs(records), "engine projections": projections(records)})
+    """Return the page with its costs made again."""
+    streamed = json.loads(STREAMED.read_text(encoding="utf-8").splitlines()[-1])
+    parts = {"engine costs": costs(records), "engine projections": projections(records)}
+    return fill(text, {**parts, "streaming": streaming(streamed)})
 
 
 def main() -> None:

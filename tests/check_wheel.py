@@ -35,11 +35,13 @@ print(evenly.__version__)
 
 def find_python(version: str) -> str | None:
     """Return the interpreter of a version, if there is one on the path or in a folder of pyenv."""
-    found = shutil.which(f"python{version}")
-    if found is None:
-        places = sorted(Path.home().glob(f".pyenv/versions/{version}.*/bin/python"))
-        found = str(places[-1]) if places else None
-    return found
+    places = [shutil.which(f"python{version}"), *sorted(Path.home().glob(f".pyenv/versions/{version}.*/bin/python"))]
+    return next((str(one) for one in places if one is not None and runs(str(one))), None)
+
+
+def runs(python: str) -> bool:
+    """Whether an interpreter starts: pyenv leaves names on the path that do not, for versions that are not chosen."""
+    return subprocess.run([python, "--version"], capture_output=True, check=False).returncode == 0
 
 
 def check(python: str, wheel: Path, extra: str) -> str:

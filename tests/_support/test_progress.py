@@ -7,6 +7,7 @@ import signal
 import sys
 import time
 import warnings
+from types import SimpleNamespace
 
 import pytest
 
@@ -185,6 +186,50 @@ def test_a_bar_of_unplanned_work_leaves_nothing_behind():
 
 def test_nothing_is_shown_unless_asked_for(monkeypatch):
     assert make_display(0) is None
+    monkeypatch.setattr(sys, "stderr", io.StringIO())
+    assert isinstance(make_display(1), Lines)
+
+
+@pytest.fixture
+def notebook(monkeypatch):
+    """What IPython displays, as its own handle keeps it: `display` begins an output, `update` replaces it."""
+    outputs = []
+
+    class Handle:
+        def update(self, shown, raw):
+            assert raw
+            outputs[-1].append(shown)
+
+    def display(shown, raw, display_id):
+        assert raw
+        assert display_id
+        outputs.append([shown])
+        return Handle()
+
+    python = SimpleNamespace(get_ipython=lambda: SimpleNamespace(kernel=1), display=SimpleNamespace(display=display))
+    monkeypatch.setitem(sys.modules, "IPython", python)
+    return outputs
+
+
+def test_a_notebook_has_one_bar_that_is_drawn_in_place(notebook):
+    with showing(1), Stages({"training <b>": 1.0}).at("training <b>"):
+        advance(0.25)
+    (shown,) = notebook
+    assert '<progress max="1" value="0.0000">' in shown[0]["text/html"]
+    assert "training &lt;b&gt;" in shown[0]["text/html"]
+    assert shown[-1]["text/plain"] == "training <b> 100%"
+    assert 'value="1.0000"' in shown[-1]["text/html"]
+
+
+def test_unplanned_work_in_a_notebook_leaves_nothing_behind(notebook):
+    with showing(1):
+        announce("reading a.csv")
+    assert notebook[0][0]["text/plain"] == "reading a.csv"
+    assert notebook[0][-1] == {"text/html": "", "text/plain": ""}
+
+
+def test_ipython_without_a_notebook_has_no_bar_of_one(notebook, monkeypatch):
+    monkeypatch.setattr(sys.modules["IPython"], "get_ipython", lambda: None)
     monkeypatch.setattr(sys, "stderr", io.StringIO())
     assert isinstance(make_display(1), Lines)
 

@@ -45,7 +45,7 @@ def test_the_demo_shows_who_is_overlooked_and_how_well_cells_are_imputed(epochs,
     ("arguments", "start"),
     [
         (("demo", "--seed", "-1"), "Invalid value for '--seed'"),
-        (("demo", "--nothing"), "No such option: --nothing; see evenly --help"),
+        (("demo", "--nothing"), "No such option: --nothing; see evenly demo --help"),
         (("nothing",), "No such command 'nothing'"),
         (("impute", "survey.csv"), "Missing option '--out'"),
     ],

@@ -8,6 +8,7 @@ import re
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 from report_parts import HOSTILE, Page, make_table, make_trial
 from scipy import stats
@@ -182,6 +183,13 @@ def test_rows_that_repeat_another_are_counted_with_and_without_identifiers():
     page = Page(evenly.make_report(pd.DataFrame({"x": [1.5, 2.5, 1.5, 2.5, 1.5]})))
     assert "3 rows repeat an earlier one." in page.text
     assert "repeat" not in Page(evenly.make_report(pd.DataFrame({"x": [1.5, 2.5]}))).text
+
+
+@pytest.mark.parametrize("container", [pd.DataFrame, pl.DataFrame, pa.table])
+def test_cells_that_are_lists_or_structures_repeat_too(container):
+    table = container({"x": [1.5, 2.5, 1.5, 1.5], "tags": [["a"], ["a"], ["a"], ["b"]], "at": [{"k": 1}] * 4})
+    page = Page(evenly.make_report(table))
+    assert "2 rows repeat an earlier one except in columns that are passed through; 1 in all columns." in page.text
 
 
 # --- comparisons --------------------------------------------------------------------------------------------------

@@ -190,6 +190,17 @@ NATIVE |= {
 }
 
 
+NATIVE |= {
+    "objects of dates": lambda: pandas_of(with_gaps(pd.Series(DAYS.tolist(), dtype=object))),
+    "objects of moments": lambda: pandas_of(pd.Series(MOMENTS.tolist(), dtype=object).mask(GONE, None)),
+    "polars objects of dates": lambda: pl.DataFrame(
+        {"seen": [None if gone else day for day, gone in zip(DAYS.tolist(), GONE, strict=True)], "x": X},
+        schema={"seen": pl.Object, "x": pl.Float64},
+    ),
+}  # fmt: skip
+"""As databases give them to pandas."""
+
+
 def cells_of(table: Any) -> list[Any]:
     cells = table["seen"].to_pylist() if isinstance(table, pa.Table) else list(table["seen"])
     return [None if cell is None or cell is pd.NaT or cell is pd.NA or cell != cell else cell for cell in cells]
@@ -216,6 +227,7 @@ def test_dates_are_imputed_as_dates(name, tmp_path):
         if not name.startswith("texts"):
             assert min(seen) <= min(new) <= max(new) <= max(seen)
             assert all(getattr(cell, "minute", 0) == 0 for cell in new)
+            assert all(isinstance(cell, datetime.datetime) == isinstance(seen[0], datetime.datetime) for cell in new)
             if "zone" in name and "on Arrow" not in name:  # days, in their time zone
                 assert all(cell.hour == 0 for cell in new)
         else:
@@ -280,6 +292,19 @@ def test_hostile_dates_pass_through_or_are_classes(name):
         return
     with pytest.raises(TableError, match=r"Column 'seen': got no dates, but date expects dates"):
         infer_schema(table, kinds={"seen": "date"})
+
+
+def test_objects_of_dates_in_an_array_stay_dates_and_others_are_no_variable():
+    table = np.array([[day, x] for day, x in zip(DAYS.tolist(), X.tolist(), strict=True)], object)
+    table[GONE, 0] = None
+    full = Imputer("marginal").fit_transform(table)
+    assert {type(cell) for cell in full[:, 0]} == {datetime.date}
+    assert (full[~GONE] == table[~GONE]).all()
+    utc = datetime.UTC
+    for odd in (datetime.time(12), datetime.datetime(2024, 1, 31, tzinfo=utc), b"2024-01-31", "2024-01-31"):
+        cells = [*DAYS[:20].tolist(), odd]
+        column = inspect_table(pd.DataFrame({"seen": pd.Series(cells, dtype=object), "x": X[:21]}))["seen"]
+        assert (column.kind, column.note) == ("ignore", "neither numbers nor texts")
 
 
 def test_far_dates_are_no_trouble():

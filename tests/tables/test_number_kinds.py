@@ -88,9 +88,24 @@ def test_keys_of_units_with_several_rows_are_no_quantity_and_said_to_be_groups()
     assert (schema["person"].kind, schema["person"].groups) == ("ignore", True)
     assert schema["person"].note == "100 units by number, with several rows each"
     assert not schema["wave"].groups
-    assert inspect_table(table)["person"].groups
+    found = inspect_table(table)["person"]
+    assert found.groups
+    assert "passed through untouched, but the imputer reads it as the key of rows that belong" in found.warnings[0]
     few = column_of(np.repeat(np.arange(1, 9), 100), "store_id")
     assert (few.kind, few.groups) == ("categorical", True)
+
+
+def test_texts_of_a_key_are_units_too():
+    texts = [f"P-{k:04}" for k in np.repeat(np.arange(90), 3)]
+    for name in ("respondent id", "caseID", "uuid"):
+        found = column_of(texts, name)
+        assert (found.kind, found.groups) == ("ignore", True)
+        assert found.note == "90 units, with several rows each"
+    few = column_of([f"s{k}" for k in np.repeat(np.arange(8), 100)], "school_id")
+    assert (few.kind, few.groups, few.alternative) == ("categorical", True, "ignore")
+    assert column_of(texts, "respondent").kind == "categorical"  # names of persons are no numbers of persons
+    assert column_of(texts, "group_id").kind == "categorical"
+    assert column_of(["a", "b", "c", "c"] * 30, "blood").kind == "categorical"
 
 
 def test_running_numbers_are_identifiers_and_numbers_of_something_are_not():

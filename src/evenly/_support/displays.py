@@ -1,10 +1,11 @@
-"""Displays of progress on standard error: a live bar on a terminal, plain lines in a log."""
+"""Displays of progress: a live bar on a terminal or in a notebook, plain lines in a log."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from html import escape
 from importlib.util import find_spec
 from typing import Any
 
@@ -31,14 +32,22 @@ def showing(verbose: int) -> Iterator[None]:
 
 
 def make_display(verbose: int) -> Display | None:
-    """Return a bar on a terminal (or in a notebook) if Rich is installed, else lines; None to show nothing."""
+    """Return a bar in a notebook, or on a terminal if Rich is installed, else lines; None to show nothing."""
     if not verbose:
         return None
+    if in_notebook():
+        return NotebookBar(details=verbose > 1)
     if find_spec("rich") is not None:
         console = require("rich.console", "tool").Console(stderr=True)
-        if console.is_terminal or console.is_jupyter:
+        if console.is_terminal:
             return Bar(console, details=verbose > 1)
     return Lines(details=verbose > 1)
+
+
+def in_notebook() -> bool:
+    """Whether this process runs the cells of a notebook."""
+    python = sys.modules.get("IPython")
+    return python is not None and hasattr(python.get_ipython(), "kernel")
 
 
 def describe(now: Snapshot, *, details: bool) -> str:
@@ -50,6 +59,13 @@ def describe(now: Snapshot, *, details: bool) -> str:
     'checking the error: training 1 of 3, ELBO -3'
     """
     return ": ".join(now.names) + (f", {now.note}" if details and now.note else "")
+
+
+def _state(now: Snapshot) -> str:
+    """Return the percentage done and the time left, as far as they are known."""
+    if now.left is None:
+        return ""
+    return f"{now.share:.0%}" + (f", about {duration(max(now.left, 1.0))} left" if now.left else "")
 
 
 class Bar:
@@ -74,12 +90,8 @@ class Bar:
             self._bar.start()
             self._on = True
         self._planned = now.left is not None
-        state = "" if now.left is None else f"{now.share:.0%}"
-        if now.left:
-            state += f", about {duration(max(now.left, 1.0))} left"
-        self._bar.update(
-            self._task, completed=now.share, description=describe(now, details=self._details), state=state, refresh=True
-        )
+        what = describe(now, details=self._details)
+        self._bar.update(self._task, completed=now.share, description=what, state=_state(now), refresh=True)
 
     def pause(self) -> None:
         """Remove the bar."""
@@ -94,6 +106,35 @@ class Bar:
             self.pause()
         elif self._on:
             self._bar.stop()
+
+
+class NotebookBar:
+    """A bar below a cell of a notebook, drawn in place by IPython alone: Rich would need ipywidgets there."""
+
+    def __init__(self, *, details: bool = False) -> None:
+        self._details, self._handle, self._planned = details, None, False
+
+    def show(self, now: Snapshot) -> None:
+        """Draw the bar."""
+        self._planned = now.left is not None
+        what, state = describe(now, details=self._details), _state(now)
+        bar = f'<progress max="1" value="{now.share:.4f}"></progress>' if self._planned else ""
+        self._draw(f"<div>{escape(what)} {bar} {state}</div>", f"{what} {state}".rstrip())
+
+    def _draw(self, html: str, text: str) -> None:
+        shown = {"text/html": html, "text/plain": text}
+        if self._handle is None:
+            self._handle = sys.modules["IPython"].display.display(shown, raw=True, display_id=True)
+        else:
+            self._handle.update(shown, raw=True)
+
+    def pause(self) -> None:
+        """Nothing to do: what others print has its own place."""
+
+    def close(self) -> None:
+        """Leave the bar as it is, but for work without a plan, of which it says nothing."""
+        if self._handle is not None and not self._planned:
+            self._draw("", "")
 
 
 class Lines:

@@ -2,6 +2,7 @@
 
 import os
 import sys
+from typing import Any
 
 from evenly._support import EvenlyError, require
 
@@ -31,12 +32,18 @@ def main() -> None:
     except Exception as error:
         if hasattr(error, "format_message"):  # the command line itself is wrong: an unknown option, and the like
             message = error.format_message().rstrip(".")
-            _fail(f"{message}; see evenly --help", 2) if message else sys.exit(2)  # help was all it said
+            command = " ".join(["evenly", *_path(getattr(error, "ctx", None)).split()[1:]])
+            _fail(f"{message}; see {command} --help", 2) if message else sys.exit(2)  # help was all it said
         if type(error).__name__ == "Abort":
             _fail("interrupted; nothing more was written", 130)
         if os.environ.get("EVENLY_TRACEBACK"):
             raise
         _fail(f"unexpected {type(error).__name__}: {error}; EVENLY_TRACEBACK=1 shows where", 1)
+
+
+def _path(context: Any) -> str:
+    """Return the command that options were read for, after the name of the program."""
+    return str(context.command_path) if context is not None else ""
 
 
 def _fail(message: str, code: int) -> None:

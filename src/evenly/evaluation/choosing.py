@@ -102,7 +102,7 @@ def choose_likelihoods(
     >>> choose_likelihoods([[1.0, 2.0], [1.0, 3.0]]).scores
     {}
     """
-    opened = open_table(table)
+    opened = open_table(table, estimator="choose_likelihoods")
     drawn = check_random_state(random_state)
     chosen: dict[Any, str] = {}
     scores: dict[Any, dict[str, float]] = {}

@@ -72,7 +72,7 @@ class ReportContent:
     columns: tuple[ColumnContent, ...]
     n_rows: int
     filled: bool
-    repeated: Repeated | None
+    repeated: Repeated
     missingness: Missingness | None
     associations: Associations | None
     shown_rows: ShownRows | None

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from evenly.report.cells import Cells
 from evenly.report.missingness import rows_with
+from evenly.tables import cell_codes
 
 MOST_COLUMNS = 20
 
@@ -42,8 +43,8 @@ class ShownRows:
     """The number of each row in the table, from 1, and its cells."""
 
 
-def count_repeated(columns: Sequence[Cells]) -> Repeated | None:
-    """Return how many rows repeat an earlier one; None if cells cannot be compared.
+def count_repeated(columns: Sequence[Cells]) -> Repeated:
+    """Return how many rows repeat an earlier one.
 
     Examples
     --------
@@ -54,15 +55,10 @@ def count_repeated(columns: Sequence[Cells]) -> Repeated | None:
     Repeated(n_rows=1, n_modelled=2)
     """
     modelled = [one for one in columns if one.column is not None]
-    try:
-        groups = _tell_apart(np.zeros(len(columns[0].missing), np.intp), [one.values for one in modelled])
-        n_modelled = _repeats(groups) if modelled else 0
-        others = (
-            [one.given.factorized[0] for one in columns if one.column is None] if n_modelled or not modelled else []
-        )
-        return Repeated(_repeats(_tell_apart(groups, others)), n_modelled)
-    except TypeError:  # cells that have no hash, such as lists
-        return None
+    groups = _tell_apart(np.zeros(len(columns[0].missing), np.intp), [one.values for one in modelled])
+    n_modelled = _repeats(groups) if modelled else 0
+    others = [cell_codes(one.given) for one in columns if one.column is None] if n_modelled or not modelled else []
+    return Repeated(_repeats(_tell_apart(groups, others)), n_modelled)
 
 
 def _repeats(groups: npt.NDArray[np.intp]) -> int:

@@ -134,7 +134,7 @@ def _worse(content: ReportContent) -> str:
 
 def _repeated(content: ReportContent) -> str:
     found = content.repeated
-    if found is None or not (found.n_rows or found.n_modelled):
+    if not (found.n_rows or found.n_modelled):
         return ""
     if found.n_rows == found.n_modelled:
         return f"{count(found.n_rows, 'row')} {'repeats' if found.n_rows == 1 else 'repeat'} an earlier one."

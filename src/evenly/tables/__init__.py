@@ -26,6 +26,7 @@ from evenly.tables.declarations import (
     infer_schema,
     make_rules,
 )
+from evenly.tables.duplicates import cell_codes
 from evenly.tables.encoded import encode_columns, number_table
 from evenly.tables.formats import get_format
 from evenly.tables.frames import Table, build_table, map_columns, open_table, select
@@ -87,6 +88,7 @@ __all__ = [
     "between",
     "blocks",
     "build_table",
+    "cell_codes",
     "cells_among",
     "check",
     "check_fields",

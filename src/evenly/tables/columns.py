@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import decimal
 import re
 from collections.abc import Callable, Collection, Hashable, Iterable
@@ -69,11 +70,12 @@ class TableColumn:
 
     @cached_property
     def readable(self) -> Any:
-        """The cells in a type to read them from: dictionaries and sparse columns decoded, bytes of arrays as texts."""
+        """The cells in a type to read them from: dictionaries and sparse columns decoded, bytes of arrays as texts,
+        objects that are dates as an array of dates."""
         if isinstance(self.native, np.ndarray):
-            return _readable_array(self.native, self.name)
+            return _dates_among(_readable_array(self.native, self.name))
         # Libraries look into objects, and may fail there.
-        return self.native.to_numpy() if self.native.dtype == nw.Object else _readable_series(self.native)
+        return _dates_among(self.native.to_numpy()) if self.native.dtype == nw.Object else _readable_series(self.native)
 
     @cached_property
     def storage(self) -> Storage:
@@ -91,7 +93,8 @@ class TableColumn:
         """How the column is stored, to restore it later."""
         decimals, exact = self._decimals
         masked = isinstance(self.native, np.ma.MaskedArray)
-        return Stored(self.dtype, self.ordered, self.storage == "text", self.storage, decimals, exact, masked)
+        days = self.storage == "time" and self.dtype == "object" and not _any_moment(self.native)
+        return Stored(self.dtype, self.ordered, self.storage == "text", self.storage, decimals, exact, masked, days)
 
     @cached_property
     def _decimals(self) -> tuple[int | None, bool]:
@@ -299,6 +302,26 @@ def _array_numbers(values: npt.NDArray[Any], name: str) -> Floats:
         ) from None
 
 
+def _dates_among(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return objects that are dates, or dates with a time but without a zone, as an array of dates."""
+    first = next((v for v in values if v is not None), None) if values.dtype == object else None
+    if not isinstance(first, datetime.date):  # NaT is one, too
+        return values
+    missing = missing_cells(values)
+    seen = values[~missing].tolist()
+    if not seen or not all(isinstance(v, datetime.date) and getattr(v, "tzinfo", None) is None for v in seen):
+        return values
+    dates = np.full(len(values), np.datetime64("NaT", "us"))
+    dates[~missing] = np.array(seen, dtype="datetime64[us]")
+    return dates
+
+
+def _any_moment(native: Any) -> bool:
+    """Whether some objects that are dates have a time of the day; NaT has none."""
+    cells = native.tolist() if isinstance(native, np.ndarray) else native.to_list()
+    return any(isinstance(cell, datetime.datetime) and cell == cell for cell in cells)
+
+
 def _array_storage(values: npt.NDArray[Any]) -> Storage:
     by_kind: dict[str, Storage] = {"b": "boolean", "i": "integer", "u": "integer", "f": "float"}
     by_kind |= {"U": "text", "M": "time", "m": "time", "V": "other", "c": "other"}
@@ -339,6 +362,8 @@ class Stored(NamedTuple):
     """Whether cells of an object column are decimal numbers."""
     masked: bool = False
     """Whether it is a column of a masked array."""
+    days: bool = False
+    """Whether cells of an object column are dates without a time of the day."""
 
     def to_plain(self) -> tuple[Any, ...]:
         """Return it as JSON holds it; what few columns have is left out of the others."""

@@ -96,8 +96,14 @@ def show_day(days: float) -> str:
     return day if time == "00:00:00.000000" else f"{day} {time.removesuffix('.000000')}"
 
 
-def build_dates(dates: npt.NDArray[np.datetime64], container: str, dtype: Any) -> Any:
-    """Return dates as a native column of a type; in a time zone, a time that the clock skips becomes the next one."""
+def build_dates(dates: npt.NDArray[np.datetime64], container: str, dtype: Any, *, days: bool = False) -> Any:
+    """Return dates as a native column of a type; in a time zone, a time that the clock skips becomes the next one.
+
+    In columns of objects, they become `datetime.datetime`, or `datetime.date` if `days` is true.
+    """
+    if str(dtype).lower() == "object":
+        objects = dates.astype("datetime64[D]" if days else "datetime64[us]").astype(object)
+        return _polars_objects(objects) if container == "polars" else objects
     if container == "numpy":
         return dates.astype(dtype) if dtype.kind == "M" else dates.astype(object)
     if container == "polars":
@@ -105,6 +111,12 @@ def build_dates(dates: npt.NDArray[np.datetime64], container: str, dtype: Any) -
     if container == "pyarrow":
         return _build_arrow(dates, dtype)
     return _build_pandas(dates, dtype)
+
+
+def _polars_objects(objects: npt.NDArray[Any]) -> Any:
+    import polars as pl
+
+    return pl.Series(objects.tolist(), dtype=pl.Object)
 
 
 def _build_polars(dates: npt.NDArray[np.datetime64], dtype: Any) -> Any:

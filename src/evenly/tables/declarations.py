@@ -74,7 +74,7 @@ def infer_schema(
     x0      real    normal      missing: '?'  declared
     x1      binary  bernoulli   blue | red
     """
-    opened = open_table(table)
+    opened = open_table(table, estimator="infer_schema")
     if zeros not in ("shift", "clip"):
         raise TableError(f"zeros = {zeros!r}", "expected 'shift' or 'clip'")
     rules = make_rules(opened, kinds=kinds, likelihoods=likelihoods, bounds=bounds, missing=missing, zeros=zeros)

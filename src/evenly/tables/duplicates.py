@@ -35,7 +35,7 @@ def count_duplicates(columns: Sequence[TableColumn]) -> Duplicates:
     if not columns:
         return Duplicates(0, 0.0)
     n = len(columns[0].native)
-    coded = [_codes(column.fresh()) for column in columns]
+    coded = [cell_codes(column.fresh()) for column in columns]
     rows = np.zeros(n, np.uint64)
     for cells in coded:
         rows = _mix(rows * np.uint64(31) + cells)
@@ -52,8 +52,15 @@ def _share_of_equal_pairs(cells: Codes) -> float:
     return float((counts * (counts - 1.0)).sum()) / (n * (n - 1.0)) if n > 1 else 1.0
 
 
-def _codes(column: TableColumn) -> Codes:
-    """Return numbers that are equal where cells are, up to chance of 1 in 2**64."""
+def cell_codes(column: TableColumn) -> Codes:
+    """Return numbers that are equal where cells are, up to chance of 1 in 2**64; of any type, hashable or not.
+
+    Examples
+    --------
+    >>> codes = cell_codes(TableColumn("a", np.array([{"b": 1}, {"b": 2}, {"b": 1}, None], object)))
+    >>> (codes == codes[0]).tolist()
+    [True, False, True, False]
+    """
     if column.storage in ("boolean", "integer", "float"):
         numbers = column.numbers
         if column.storage != "integer" or not (np.abs(numbers) >= EXACT).any():

@@ -165,7 +165,7 @@ def inspect_table(
     >>> inspection["x1"].kind, inspection["x1"].n_missing, inspection["x1"].warnings
     ('positive', 1, ())
     """
-    opened = open_table(table)
+    opened = open_table(table, estimator="inspect_table")
     if not (schema is None or isinstance(schema, Schema)):
         raise TableError(f"schema = {schema!r}", "expected a Schema", "Schema.load reads one")
     rules = make_rules(opened, kinds=kinds, likelihoods=likelihoods, bounds=bounds, schema=schema, missing=missing)
@@ -282,7 +282,8 @@ def _warnings(column: Column, profile: ColumnProfile, n_infinite: int) -> list[s
         value = shown if profile.numeric else repr(profile.distinct[0] if profile.distinct else "")
         found.append(f"constant: every observed cell is {value}, so there is nothing to learn")
     elif column.kind == "ignore":
-        found.append(f"{column.note.partition(';')[0]}: passed through untouched{_how_to_use(column, profile)}")
+        key = ", but the imputer reads it as the key of rows that belong together" if column.groups else ""
+        found.append(f"{column.note.partition(';')[0]}: passed through untouched{key}{_how_to_use(column, profile)}")
     if column.has_classes:
         apart = [group for group in find_spellings(profile) if len(group.keys() - column.same.keys()) > 1]
         found += describe_spellings(apart)

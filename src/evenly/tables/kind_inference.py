@@ -14,10 +14,11 @@ from evenly.tables.columns import TableColumn
 from evenly.tables.dates import NO_DATES
 from evenly.tables.decisions import Decision as Decision
 from evenly.tables.formats import Format, get_format
+from evenly.tables.kind_names import read_name
 from evenly.tables.many_classes import describe_many, refuse_many
-from evenly.tables.number_kinds import decide_numbers
+from evenly.tables.number_kinds import decide_numbers, decide_text_keys
 from evenly.tables.profile import ColumnProfile, TextSummary, Value
-from evenly.tables.schema import MOST_SINGLE, MOST_VALUES, Kind
+from evenly.tables.schema import MOST_SINGLE, MOST_VALUES
 from evenly.tables.word_scales import find_order
 
 NO_DATA = "no data"
@@ -49,7 +50,7 @@ def decide_kind(cells: TableColumn, profile: ColumnProfile) -> Decision:
         if cells.ordered and n <= MOST_SINGLE:
             return Decision("ordinal")
         return Decision("binary" if n == 2 else "categorical", describe_many(n))
-    return decide_numbers(cells, profile) if profile.numeric else Decision(*_decide_texts(profile))
+    return decide_numbers(cells, profile) if profile.numeric else _decide_texts(cells.name, profile)
 
 
 def _decide_spelled(cells: TableColumn, profile: ColumnProfile, form: Format) -> Decision:
@@ -60,18 +61,20 @@ def _decide_spelled(cells: TableColumn, profile: ColumnProfile, form: Format) ->
     return replace(found, reason=f"{profile.about}; {found.reason}".removesuffix("; "))
 
 
-def _decide_texts(profile: ColumnProfile) -> tuple[Kind, str]:
+def _decide_texts(name: str, profile: ColumnProfile) -> Decision:
     n_distinct, all_dates, wordy = profile.text_summary or _summarize([str(value) for value in profile.distinct or ()])
     ordered = find_order(profile.distinct or ())
     if ordered is not None:
-        return ordered.kind, ordered.note
+        return Decision(ordered.kind, ordered.note)
     if all_dates:
-        return "ignore", NO_DATES
+        return Decision("ignore", NO_DATES)
     if n_distinct > 10 and n_distinct > 0.5 * profile.n:
-        return "ignore", "free text" if wordy else "identifier: nearly every cell differs"
+        return Decision("ignore", "free text" if wordy else "identifier: nearly every cell differs")
+    if (key := decide_text_keys(read_name(name), n_distinct, profile.n)) is not None:
+        return key
     if refused := refuse_many(n_distinct, profile.n):
-        return "ignore", refused
-    return ("binary" if n_distinct == 2 else "categorical"), describe_many(n_distinct)
+        return Decision("ignore", refused)
+    return Decision("binary" if n_distinct == 2 else "categorical", describe_many(n_distinct))
 
 
 def _summarize(texts: list[str]) -> TextSummary:

@@ -212,12 +212,30 @@ def keys(column: Numbers) -> Decision | None:
         return (
             Decision("categorical", f"{n_levels} units by number", "likely", "count", groups=True) if numbered else None
         )
-    if column.rows_a_level >= MANY_ROWS and n_levels <= FEW_LEVELS:
-        reason = f"{n_levels} units by number, with many rows each"
-        return Decision("categorical", reason, "likely", "ignore", groups=True)
-    if column.rows_a_level >= SEVERAL_ROWS:
-        return Decision("ignore", f"{n_levels} units by number, with several rows each", "likely", groups=True)
-    return Decision("ignore", "identifier: whole numbers that mostly differ", "likely")
+    units = _units("units by number", n_levels, column.rows_a_level)
+    return units or Decision("ignore", "identifier: whole numbers that mostly differ", "likely")
+
+
+def decide_text_keys(name: NameReading, n_levels: int, n: int) -> Decision | None:
+    """Texts of what is called an identifier name units with several rows, as its numbers would; None if not so.
+
+    Examples
+    --------
+    >>> decide_text_keys(read_name("patient_id"), 90, 270).reason, decide_text_keys(read_name("colour"), 90, 270)
+    ('90 units, with several rows each', None)
+    """
+    if name.meaning != "key" or name.part in ("classes", "place", "levels") or n_levels < 3:
+        return None
+    return _units("units", n_levels, n / n_levels)
+
+
+def _units(what: str, n_levels: int, rows_each: float) -> Decision | None:
+    """Units of a key that have several rows each: a few with many rows are classes to learn from."""
+    if rows_each >= MANY_ROWS and n_levels <= FEW_LEVELS:
+        return Decision("categorical", f"{n_levels} {what}, with many rows each", "likely", "ignore", groups=True)
+    if rows_each >= SEVERAL_ROWS:
+        return Decision("ignore", f"{n_levels} {what}, with several rows each", "likely", groups=True)
+    return None
 
 
 def _runs(column: Numbers) -> bool:

@@ -66,7 +66,7 @@ def _masked(plain: npt.NDArray[Any], missing: Flags) -> npt.NDArray[Any]:
 def _build(values: npt.NDArray[Any], container: str, dtype: Any, stored: Stored) -> Any:
     """Make a native column of numbers or classes; `dtype` None takes the type that its cells have."""
     if values.dtype.kind == "M":
-        return build_dates(values, container, dtype)
+        return build_dates(values, container, dtype, days=stored.days)
     missing = missing_cells(values)
     if container == "pandas" and type(dtype).__name__ == "CategoricalDtype":
         import pandas as pd
