@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import re
+import tempfile
 import warnings
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import pandas as pd
+import polars as pl
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sizes import examples
@@ -100,6 +104,15 @@ def cases(draw):
     return rules, table.mask(gone), draw(st.integers(0, 3))
 
 
+def stream(imputer: Imputer, table: pd.DataFrame) -> pd.DataFrame:
+    """The table as a file, filled in several parts."""
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setattr("evenly.imputation.ensemble.SMALL_CHUNK", 16)
+        pl.from_pandas(table).write_parquet(f"{folder}/some.parquet", row_group_size=25)
+        imputer.transform_file(f"{folder}/some.parquet", f"{folder}/full.parquet")
+        return pl.read_parquet(f"{folder}/full.parquet").to_pandas()
+
+
 @settings(max_examples=examples(60))
 @given(cases())
 def test_every_row_obeys_or_is_named(case):
@@ -108,7 +121,7 @@ def test_every_row_obeys_or_is_named(case):
         warnings.simplefilter("ignore")
         imputer = Imputer("marginal", rules=rules, random_state=seed, kinds={"a": "count", "b": "count", "c": "count"})
         imputer.fit(table)
-    for fill in (imputer.transform, lambda x: imputer.sample(x, 1)[0]):
+    for fill in (imputer.transform, lambda x: imputer.sample(x, 1)[0], partial(stream, imputer)):
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", EvenlyWarning)
             full = fill(table)

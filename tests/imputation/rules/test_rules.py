@@ -213,6 +213,13 @@ def test_a_saved_imputer_obeys(tmp_path):
     pd.testing.assert_frame_equal(again.transform(GONE), imputer.transform(GONE))
 
 
+def test_saved_rules_of_other_columns_are_refused(tmp_path):
+    imputer = fitted([ORDER]).set_params(rules=["begin <= end"])
+    imputer.save(tmp_path)
+    with pytest.raises(TableError, match="the name 'begin'"):
+        Imputer.load(tmp_path)
+
+
 def test_rules_can_change_after_fit():
     imputer = Imputer("marginal", random_state=0).fit(GONE).set_params(rules=[ORDER])
     full = imputer.transform(GONE)
