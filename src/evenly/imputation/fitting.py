@@ -57,7 +57,7 @@ def fit_ensemble(source: Source, scaler: LipschitzScaler, settings: FitSettings)
     places, observed = source.sample(columns, np.random.default_rng(settings.seed))
     book = settings.rules.bind(columns, seen=observed)
     values = complete(book, columns, observed, source.cells or None)
-    specs = _describe(columns, values, settings)
+    specs = _describe(columns, values, observed, settings)
     n_modelled = sum(one.modelled for one in specs)
     model = settings.spec.load().of_size(source.n_rows, n_modelled, settings.model_sizes)
     ensemble = Ensemble(model, specs, source.n_rows, predictors=predictors)
@@ -163,9 +163,12 @@ def _plan_stages(source: Source, n_columns: int, settings: FitSettings, *, toget
 
 
 def _describe(
-    columns: Sequence[FittedColumn], values: Sequence[Floats | None], settings: FitSettings
+    columns: Sequence[FittedColumn],
+    values: Sequence[Floats | None],
+    observed: Sequence[Floats | None],
+    settings: FitSettings,
 ) -> tuple[ColumnSpec, ...]:
-    """Decide how each column is modelled; warns of columns that cannot be."""
+    """Decide how each column is modelled, by its values and those of them that were observed; warns if it cannot be."""
     specs = tuple(
         describe(
             one,
@@ -173,8 +176,9 @@ def _describe(
             binned=settings.is_binned(one.label, one.column.name),
             method=settings.method,
             raw_inputs=settings.as_published,
+            recorded=recorded,
         )
-        for one, own in zip(columns, values, strict=True)
+        for one, own, recorded in zip(columns, values, observed, strict=True)
     )
     far = [one.name for one in specs if isinstance(one, UnmodelledColumn) and one.too_far]
     if far:

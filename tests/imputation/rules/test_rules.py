@@ -91,6 +91,16 @@ def test_one_missing_input_is_solved_for(formula, name, expected):
         assert found == pytest.approx(expected, rel=1e-9)
 
 
+def test_solved_inputs_have_as_many_decimals_as_the_rule_needs_and_others_those_of_the_column():
+    imputer = fitted([BMI])
+    full = imputer.transform(GONE)
+    solved = GONE["height"].isna() & GONE[["weight", "bmi"]].notna().all(axis=1)
+    guessed = GONE["height"].isna() & GONE[["weight", "bmi"]].isna().all(axis=1)
+    assert (full["height"][solved].round(4) == full["height"][solved]).all()
+    assert (full["height"][guessed].round(2) == full["height"][guessed]).all()
+    assert guessed.any()
+
+
 def test_cells_that_follow_are_learned_from():
     rng = np.random.default_rng(0)
     table = pd.DataFrame({"a": rng.normal(size=N), "b": rng.normal(size=N)})

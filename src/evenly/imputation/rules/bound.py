@@ -105,15 +105,15 @@ class FormulaRule(BoundRule):
         return cells.put_numbers(self.target, where, computed)
 
     def _solve_for(self, name: str, where: Flags, cells: Cells) -> Flags:
-        """Solve for one input, rounded to its precision unless the rule needs more; returns where it then holds."""
+        """Solve for one input, with as many decimals as the rule needs; returns where it then holds."""
         column, done = cells.columns[name], np.zeros(cells.n_rows, bool)
         numbers = solve(self.formula, name, cells.number(self.target), cells)
-        for grid, put in ((column.grid, cells.put_numbers), (column.finest, cells.put_exactly)):
+        for grid in column.grids:
             settled = numbers if grid is None else grid.settle(numbers)
             if column.levels is not None:
                 settled = column.to_numbers(column.from_numbers(settled))
             holds = where & ~done & np.isfinite(settled) & ~self._off(cells.with_numbers(name, settled), cells)
-            done |= put(name, holds, settled)
+            done |= cells.put_exactly(name, holds, settled)
         return done
 
     def fit_inputs(self, cells: Cells, active: Flags, orders: tuple[OrderRule, ...]) -> None:

@@ -29,6 +29,8 @@ MICROSECONDS = 86_400e6
 """The finest steps of a day that cells hold."""
 LEAST_POSITIVE = 0.01
 """The least number of a positive column without zeros, as a share of the smallest observed one."""
+MORE_DECIMALS = 3
+"""How many decimals are added one by one, where a rule needs more than a column has."""
 SINGLE, HALF = 1e-6, 2e-3
 """The relative precision of numbers that are stored with 32 and with 16 bits."""
 EXACT = 2e-15
@@ -157,6 +159,14 @@ class RuleColumn:
         if self.meaning == "date":
             return Grid(1.0) if self.whole else Grid(MICROSECONDS)
         return Grid(1.0) if self.whole else None
+
+    @property
+    def grids(self) -> list[Grid | None]:
+        """The grids for numbers that a rule needs more precisely: the column's own first, the finest last."""
+        own, finest = self.grid, self.finest
+        if own is None or finest is not None:
+            return list(dict.fromkeys((own, finest)))
+        return [own, *(Grid(own.per * 10.0**more) for more in range(1, MORE_DECIMALS + 1)), None]
 
     def inside(self, numbers: Floats, toward: int, *, strict: bool) -> Floats:
         """Return the nearest numbers that the column can hold and that are not smaller (1), or larger (-1), than some.
