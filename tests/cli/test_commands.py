@@ -317,6 +317,21 @@ def test_imputed_cells_are_shifted_and_predictors_chosen(evenly, table, tmp_path
         assert set(read_table(tmp_path / name)["colour"].filter(gone["colour"].is_null())) == {"red"}
 
 
+def test_imputed_rows_obey_rules(evenly, table, tmp_path):
+    path = table()
+    (tmp_path / "rules.txt").write_text("# sizes grow with people\nsize >= people / 10\n\n")
+    rules = ("--rules", "rules.txt", "--rule", "people <= 9")
+    command = ("impute", path, "--model", "marginal", "--save", "model")
+    succeeded(evenly(*command, "-o", "full.csv", "--samples", "1", *rules))
+    succeeded(evenly("impute", path, "-o", "again.csv", "--load", "model"))
+    succeeded(evenly("impute", path, "-o", "less.csv", "--load", "model", "--rule", "people <= 2"))
+    gone = read_table(path)["people"].is_null()
+    for name, most in (("full.csv", 9), ("full_1.csv", 9), ("again.csv", 9), ("less.csv", 2)):
+        full = read_table(tmp_path / name)
+        assert full["people"].filter(gone).max() <= most
+    assert read_table(tmp_path / "again.csv").equals(read_table(tmp_path / "full.csv"))
+
+
 def test_json_is_all_that_is_printed(evenly, table):
     done = evenly("impute", table(), "-o", "full.csv", "--json", *TINY)
     plain = json.loads(succeeded(done))
@@ -461,6 +476,9 @@ def test_impute_keeps_the_precision_of_a_column_unless_told_otherwise(evenly, tm
         (("--delta", "zip=1"), "'zip'"),
         (("--delta", "colour=green:1"), "'green'"),
         (("--predictors", "size"), "COLUMN=COLUMNS"),
+        (("--rule", "size = = 2"), "at '= 2' (character 8)"),
+        (("--rule", "size = peple"), "did you mean 'people'?"),
+        (("--rules", "absent.txt"), "--rules absent.txt"),
         (("--effort", "most"), "quick, default"),
         (("--groups", "nobody"), "groups = 'nobody'"),
         (("--load", "model/", "--groups", "none"), "--load"),

@@ -61,6 +61,13 @@ def check_time_limit(seconds: float | None) -> None:
         raise TableError(f"--time-limit {seconds:g}", "expected a number of seconds above 0", "--time-limit 60")
 
 
+def check_rules(rules: list[str]) -> None:
+    """Refuse rules that cannot be read."""
+    from evenly.imputation import Rules
+
+    Rules.read(rules)
+
+
 def check_share(share: float, *, needed: bool = False) -> None:
     """Refuse a share of hidden cells that leaves too little to learn from, or none to compare on if some are needed."""
     if needed and not share:

@@ -18,7 +18,7 @@ from evenly._support import EvenlyWarning, InterruptedWarning, Stages, TableErro
 from evenly.evaluation.intervals import error_interval, normalized_interval
 from evenly.evaluation.peers import METHOD, PeerImputer, impute_visible
 from evenly.evaluation.trial_results import ColumnTrial, Trial
-from evenly.imputation import Imputer, fill_seconds, fit_seconds, units_of
+from evenly.imputation import Imputer, Rules, fill_seconds, fit_seconds, units_of
 from evenly.metrics import baseline_errors, column_errors, hold_out, mean_or_mode
 from evenly.tables import (
     DECLARED,
@@ -129,9 +129,12 @@ class HiddenCells:
             Whether not to warn of an interrupt: the caller does.
         """
         begun = time.perf_counter()
-        schema = Schema(columns=[coded(column) for column in self.columns_of(imputer)])
+        columns = self.columns_of(imputer)
+        schema, rules = Schema(columns=[coded(one) for one in columns]), Rules.read(imputer.rules).meaning(columns)
         shown, groups = self.shown_to(imputer)
-        own = clone(imputer).set_params(schema=schema, kinds=None, bounds=None, missing=None, groups=groups)
+        own = clone(imputer).set_params(
+            schema=schema, kinds=None, bounds=None, missing=None, groups=groups, rules=rules
+        )
         stages = Stages(_seconds(imputer, *self.shape))
         with _only_interrupts("ignore" if quiet else "default"), stages.at("_fitting"):
             own.fit(shown)

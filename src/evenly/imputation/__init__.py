@@ -10,6 +10,7 @@ from evenly.imputation.cost import fill_seconds, fit_seconds
 from evenly.imputation.deltas import read_deltas
 from evenly.imputation.imputer import Imputer
 from evenly.imputation.pooling import Pooled, pool
+from evenly.imputation.rules import Rules
 from evenly.imputation.sensitivity import Sensitivity, delta_sensitivity
 from evenly.imputation.settings import units_of
 from evenly.imputation.training import Training
@@ -19,6 +20,7 @@ __all__ = [
     "GradientTrace",
     "Imputer",
     "Pooled",
+    "Rules",
     "Sensitivity",
     "Training",
     "bind",

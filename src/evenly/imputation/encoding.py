@@ -18,6 +18,7 @@ from evenly.imputation.calibration import PLAIN, Calibration
 from evenly.imputation.columns import ModelledColumn
 from evenly.imputation.level_means import LevelMeans, inputs_without_own, plan_means
 from evenly.imputation.panels import Inputs, Panel, PanelPlan
+from evenly.imputation.rules import NO_RULES, RowRules
 from evenly.models import Data, Layout
 from evenly.scaling import balancing_weights, settle
 from evenly.tables import BLOCK, Floats
@@ -47,6 +48,8 @@ class EncodedTable:
     """The rows of fit by their units, if there are some that the model reads."""
     unit_inputs: Inputs | None = None
     """What the other rows of each row's unit say; None: nothing."""
+    rules: RowRules = NO_RULES
+    """What filled cells of the rows obey."""
 
     @property
     def n_rows(self) -> int:
@@ -78,7 +81,7 @@ class EncodedTable:
         """Return a selection of the rows."""
         columns = tuple(one._replace(values=one.values[which]) for one in self.columns)
         inputs = None if self.unit_inputs is None else self.unit_inputs[which]
-        return replace(self, columns=columns, unit_inputs=inputs)
+        return replace(self, columns=columns, unit_inputs=inputs, rules=self.rules.rows(which))
 
     def without(self, held: npt.NDArray[np.bool_] | None) -> EncodedTable:
         """Return the table without some cells, rows x columns."""

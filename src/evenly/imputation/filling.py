@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,8 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from evenly._support import EvenlyWarning
+from evenly.imputation.cost import show_filling
 from evenly.imputation.encoding import EncodedTable
 from evenly.imputation.ensemble import Ensemble
+from evenly.imputation.rules import RowRules, Rules, with_passed_through, with_visible
 from evenly.scaling import FittedColumn, LipschitzScaler, check_width, left_out, pass_through, warn_of_changes
 from evenly.tables import (
     Change,
@@ -67,6 +70,11 @@ class OpenedTable:
         """The rows with a cell to predict."""
         return np.flatnonzero(self.missing.any(1))
 
+    @property
+    def rules(self) -> RowRules:
+        """What its filled cells obey."""
+        return self.encoded.rules
+
     def head(self, n: int) -> OpenedTable:
         """Return the first rows."""
         columns = [
@@ -118,13 +126,34 @@ def open_for(estimator: Any, scaler: LipschitzScaler, ensemble: Ensemble, X: Any
         if found.unseen and found.unread is not None:
             what = "with classes not seen in fit, treated as missing"
             changes.append(Change(one.column.name, int(found.unread.sum()), what, found.unseen))
-    missing_of = [one.missing for one, spec in zip(columns, ensemble.specs, strict=True) if spec.modelled]
-    to_predict = np.column_stack([np.zeros((table.n_rows, 0), bool), *missing_of])
-    encoded = ensemble.encode(seen)
+    rules, seen = _follow(estimator, ensemble, columns, seen)
+    gone = zip(rules.to_predict([one.missing for one in columns]), ensemble.specs, strict=True)
+    to_predict = np.column_stack([np.zeros((table.n_rows, 0), bool), *(one for one, spec in gone if spec.modelled)])
+    encoded = replace(ensemble.encode(seen), rules=rules)
     if ensemble.panel is not None:
         key = [one.column.name for one in fitted].index(ensemble.panel.key.name)
         encoded = replace(encoded, unit_inputs=ensemble.panel.inputs(cells[key].fresh(), encoded.values))
     return OpenedTable(table, columns, encoded, to_predict, changes)
+
+
+def _follow(
+    estimator: Any, ensemble: Ensemble, columns: Sequence[OpenedColumn], seen: Sequence[Floats | None]
+) -> tuple[RowRules, list[Floats | None]]:
+    """Return the rules on the rows of a table, and what the model sees, with what follows from it by the rules."""
+    fitted, rounded = [one.fitted for one in columns], estimator.precision == "column"
+    book = Rules.read(estimator.rules).bind(fitted, ensemble.specs, rounded=rounded)
+    values = with_passed_through(book, [one.values for one in columns], [one.cells for one in columns])
+    rules = RowRules.on(book, values, [one.missing for one in columns])
+    after = rules.completed([one.values for one in columns])
+    return rules, with_visible(fitted, seen, after, [one.missing for one in columns])
+
+
+@contextmanager
+def filling(imputer: Any, opened: OpenedTable, times: int = 1) -> Iterator[None]:
+    """Show the progress of filling an opened table, some times, and warn of rows in which rules do not hold."""
+    with show_filling(imputer, opened, times):
+        yield
+    opened.rules.log.warn(stacklevel=4)
 
 
 def warn_of_cells(changes: Sequence[Change], stacklevel: int) -> None:
@@ -142,6 +171,7 @@ def fill(opened: OpenedTable, filled: Sequence[Floats], scaler: LipschitzScaler,
     wanted : str
         The container to build, or "default" for that of the table.
     """
+    opened.rules.check(filled)
     source = opened.table.container
     container = source if wanted == "default" else wanted
     labels = dict(zip(opened.table.names, opened.table.labels, strict=True)) if source == container else {}

@@ -28,6 +28,7 @@ from evenly.imputation.growing import Work
 from evenly.imputation.learned_rows import LearnedRows
 from evenly.imputation.level_means import fit_means
 from evenly.imputation.panels import Panel
+from evenly.imputation.rules import complete
 from evenly.imputation.settings import FitSettings
 from evenly.imputation.streaming import BatchStream, Source
 from evenly.likelihoods import UNIT_NORMAL
@@ -53,8 +54,10 @@ def fit_ensemble(source: Source, scaler: LipschitzScaler, settings: FitSettings)
     hurried = settings.deadline.exists  # clocks of other machines tell other times
     together = n_networks > 1 and source.files is None and not hurried and joblib.effective_n_jobs(None) > 1
     stages = _plan_stages(source, len(columns), settings, together=together)
-    places, values = source.sample(columns, np.random.default_rng(settings.seed))
-    specs = _describe(columns, values, settings)
+    places, observed = source.sample(columns, np.random.default_rng(settings.seed))
+    book = settings.rules.bind(columns, seen=observed)
+    values = complete(book, columns, observed, source.cells or None)
+    specs = _describe(columns, values, observed, settings)
     n_modelled = sum(one.modelled for one in specs)
     model = settings.spec.load().of_size(source.n_rows, n_modelled, settings.model_sizes)
     ensemble = Ensemble(model, specs, source.n_rows, predictors=predictors)
@@ -72,7 +75,7 @@ def fit_ensemble(source: Source, scaler: LipschitzScaler, settings: FitSettings)
     job = _Job(model, table, data, plan, settings.seed, settings.deadline.share(share), score)
     stream = None
     if source.files is not None and places is not None:
-        stream = BatchStream(source.files, ensemble, places, plan.batch_size, settings.seed, scaler.seed_, table)
+        stream = BatchStream(source.files, ensemble, places, plan.batch_size, settings.seed, scaler.seed_, table, book)
     units = _units(table, data, model, source.n_rows)
     start = TrainingStart(table.layout.names, plan.epochs, n_networks, units.baseline)
     watchers = settings.callbacks if model.spec.trains else ()
@@ -160,9 +163,12 @@ def _plan_stages(source: Source, n_columns: int, settings: FitSettings, *, toget
 
 
 def _describe(
-    columns: Sequence[FittedColumn], values: Sequence[Floats | None], settings: FitSettings
+    columns: Sequence[FittedColumn],
+    values: Sequence[Floats | None],
+    observed: Sequence[Floats | None],
+    settings: FitSettings,
 ) -> tuple[ColumnSpec, ...]:
-    """Decide how each column is modelled; warns of columns that cannot be."""
+    """Decide how each column is modelled, by its values and those of them that were observed; warns if it cannot be."""
     specs = tuple(
         describe(
             one,
@@ -170,8 +176,9 @@ def _describe(
             binned=settings.is_binned(one.label, one.column.name),
             method=settings.method,
             raw_inputs=settings.as_published,
+            recorded=recorded,
         )
-        for one, own in zip(columns, values, strict=True)
+        for one, own, recorded in zip(columns, values, observed, strict=True)
     )
     far = [one.name for one in specs if isinstance(one, UnmodelledColumn) and one.too_far]
     if far:
@@ -213,7 +220,7 @@ def _units(table: EncodedTable, data: Data, model: Model, n_rows: int) -> _Units
     observed = np.array([one.observed for one in specs])
     baseline = table.layout.log_likelihood(naturals, data).mean(0) / observed + log_jacobian
     held = count_held(data.mask[:, : table.layout.n_columns]) if model.hides_cells else 0
-    trained = (np.array([one.fitted.statistics.n for one in specs]) - held) / n_rows
+    trained = observed - held / n_rows
     return _Units(table.layout.names, trained, log_jacobian, baseline)
 
 

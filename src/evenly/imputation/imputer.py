@@ -24,10 +24,9 @@ from evenly._support import (
 )
 from evenly.imputation.callbacks import Callback
 from evenly.imputation.columns import BinnedColumn
-from evenly.imputation.cost import show_filling
 from evenly.imputation.deltas import read_deltas
 from evenly.imputation.ensemble import Ensemble
-from evenly.imputation.filling import OpenedTable, fill, open_for, warn_of_cells
+from evenly.imputation.filling import OpenedTable, fill, filling, open_for, warn_of_cells
 from evenly.imputation.fitting import fit_ensemble
 from evenly.imputation.predictor import Predictor
 from evenly.imputation.saving import imputer_from_saved, imputer_to_saved
@@ -90,6 +89,9 @@ class Imputer(Scored, Shown, TransformerMixin, BaseEstimator):  # type: ignore[m
         `{"income": ["age", "job"]}` predicts income from age and job alone, and other columns from all.
     groups : column, "auto" or None
         The column that names each row's person, or another unit: other rows of a unit predict, too. "auto" finds a key.
+    rules : sequence of str, optional
+        What filled tables obey: `"bmi = weight / height**2"`, `"start <= end"`, `"visits only if insured == 'yes'"`.
+        Cells that follow from others are not imputed. See the page on rules.
     verbose : int
         1 shows progress, in percent, and the time left. 2 shows the ELBO and the column that is learned worst, too.
 
@@ -148,6 +150,7 @@ class Imputer(Scored, Shown, TransformerMixin, BaseEstimator):  # type: ignore[m
         random_state: Any = None,
         predictors: Mapping[Any, Sequence[Any]] | None = None,
         groups: Any = "auto",
+        rules: Sequence[str] | None = None,
         verbose: int = 0,
         **moved: Any,
     ) -> None:
@@ -160,7 +163,7 @@ class Imputer(Scored, Shown, TransformerMixin, BaseEstimator):  # type: ignore[m
         self.training = with_moved(training, moved) if moved else training
         self.effort, self.time_limit = effort, time_limit
         self.callbacks, self.random_state = callbacks, random_state
-        self.predictors, self.groups, self.verbose = predictors, groups, verbose
+        self.predictors, self.groups, self.rules, self.verbose = predictors, groups, rules, verbose
 
     def set_params(self, **params: Any) -> Imputer:
         """Set parameters as in any scikit-learn estimator; those of the training as `training__epochs`."""
@@ -244,7 +247,7 @@ class Imputer(Scored, Shown, TransformerMixin, BaseEstimator):  # type: ignore[m
             What to add to imputed numbers, to see what depends on them: `{"income": -5000}`; for classes, to the
             log-odds of some of them: `{"smokes": {"yes": 0.5}}`. See `evenly.delta_sensitivity`.
         """
-        with show_filling(self, opened := self._open(X)):
+        with filling(self, opened := self._open(X)):
             return self._transform(opened, delta)
 
     def _transform(self, opened: OpenedTable, delta: Mapping[Any, Any] | None = None) -> Any:
@@ -298,7 +301,7 @@ class Imputer(Scored, Shown, TransformerMixin, BaseEstimator):  # type: ignore[m
         if not (isinstance(n, numbers.Integral) and int(n) >= 1):
             raise TableError(f"n = {n!r}", "expected a whole number from 1")
         opened, predictor = self._open(X), self._predictor(delta)
-        with show_filling(self, opened, times=int(n)):
+        with filling(self, opened, times=int(n)):
             return [self._fill(opened, one) for one in predictor.draw_some(opened.encoded, opened.missing, int(n))]
 
     def interval(self, X: Any, level: float = 0.9) -> tuple[Any, Any]:

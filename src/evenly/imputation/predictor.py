@@ -18,8 +18,9 @@ from evenly.imputation.deltas import NO_DELTA, Delta
 from evenly.imputation.encoding import EncodedTable
 from evenly.imputation.ensemble import Ensemble, chunks
 from evenly.imputation.predictors import Pass
+from evenly.imputation.rules import Limits, truncate, visible
 from evenly.models import Data
-from evenly.predictive import Predictive
+from evenly.predictive import Predictive, TruncatedPredictive
 from evenly.tables import Floats
 
 Flags = npt.NDArray[np.bool_]
@@ -71,7 +72,8 @@ class Predictor:
     def _value(self, spec: ModelledColumn, found: Predictive, choice: Choice) -> Floats:
         """Return the values to impute in a column, shifted if asked."""
         delta = self.deltas.get(spec.name, NO_DELTA)
-        return delta.bounded(spec, choice(delta.tilted(found)), rounded=self.rounds, to_support=self.to_support)
+        values = delta.bounded(spec, choice(delta.tilted(found)), rounded=self.rounds, to_support=self.to_support)
+        return np.clip(values, found.low, found.high) if isinstance(found, TruncatedPredictive) else values
 
     def predict(
         self,
@@ -196,14 +198,29 @@ class Predictor:
         choices: Sequence[Choice],
         draw: int | None = None,
         prepared: Prepared | None = None,
+        *,
+        ends: bool = False,
     ) -> list[list[Floats]]:
-        """Predict rows once, and return values or codes of every column for each way of choosing them."""
+        """Predict rows once, and return values or codes of every column for each way of choosing them.
+
+        Parameters
+        ----------
+        ends : bool
+            Whether only the first way is an estimate; the others give the ends of intervals around it.
+        """
         filled = [self.constants(n_rows) for _ in choices]
+        limits, widths = table.rules.limits(), table.rules.widths
         for where, found in self.predict(table, rows, draw=draw, prepared=prepared):
-            for index, column, one in zip(self._modelled, table.columns, found, strict=True):
+            for index, column, whole in zip(self._modelled, table.columns, found, strict=True):
+                one = truncate(whole, limits_at(limits, index, where))
                 for values, choice in zip(filled, choices, strict=True):
                     values[index][where] = self._value(column.spec, one, choice)
-        return filled
+                if index in widths:
+                    widths[index][where] = one.quantile(0.75) - one.quantile(0.25)
+        if ends:
+            estimates = table.rules.settle(filled[0], widths)
+            return [estimates, *table.rules.settle_ends(filled[1:], estimates)]
+        return [table.rules.settle(one, widths) for one in filled]
 
     def draw(self, table: EncodedTable, missing: Flags, i: int, prepared: Prepared | None = None) -> list[Floats]:
         """Return the i-th draw of the missing cells (rows x modelled columns).
@@ -220,19 +237,27 @@ class Predictor:
             return filled
         table = replace(table, columns=tuple(one._replace(values=one.values.copy()) for one in table.columns))
         turns = np.argsort(np.argsort(np.where(missing, rng.random(missing.shape), 2.0), axis=1), axis=1)
-        counts = missing.sum(1)
+        counts, left, drawing = missing.sum(1), missing.copy(), table.rules.drawing()
         network = self.ensemble.networks[i % len(self.ensemble.networks)]
         for turn in range(int(counts.max(initial=0))):
-            wanted = missing & (turns == turn)
-            rows = np.flatnonzero(counts > turn)
+            wanted = left & (turns == turn)
+            rows, limits = np.flatnonzero(counts > turn), drawing.limits()
             with part(*(np.minimum(counts, turn + k).sum() / counts.sum() for k in (0, 1))):
                 for where, found in self.predict(table, rows, networks=[network], wanted=wanted):
                     for j, (index, column, one) in enumerate(zip(self._modelled, table.columns, found, strict=True)):
                         drawn_rows = where[wanted[where, j]]
                         if len(drawn_rows):
+                            one = truncate(one, limits_at(limits, index, drawn_rows))
                             drawn = self._value(column.spec, one, methodcaller("sample", rng))
                             filled[index][drawn_rows] = column.values[drawn_rows] = drawn
-        return filled
+            done = {index: wanted[:, j] for j, index in enumerate(self._modelled)}
+            for index, (closed, follows) in drawing.drawn(dict(enumerate(filled)), done).items():
+                filled[index] = np.where(closed, follows, filled[index])
+                if index in done:
+                    j = self._modelled.index(index)
+                    table.columns[j].values[closed] = visible(table.columns[j].spec.fitted, follows)[closed]
+                    left[:, j] &= ~closed
+        return table.rules.settle(filled)
 
     def draw_some(
         self, table: EncodedTable, missing: Flags, n: int, prepared: Prepared | None = None
@@ -251,8 +276,8 @@ class Predictor:
         rows, n_rows = np.flatnonzero(missing.any(1)), len(missing)
         if self.ensemble.model.spec.cell_by_cell:
             levels = (0.5 - 0.5 * level, 0.5 + 0.5 * level)
-            ends: list[Choice] = [methodcaller("quantile", at) for at in levels]
-            return self.choose(table, rows, n_rows, ends)
+            choices: list[Choice] = [estimate, *(methodcaller("quantile", at) for at in levels)]
+            return self.choose(table, rows, n_rows, choices, ends=True)[1:]
         found = self.choose(table, rows, n_rows, [estimate] * 2)
         numbers = {
             index: missing[:, j]
@@ -263,11 +288,18 @@ class Predictor:
         drawn = {index: np.empty((n_draws, cells.sum())) for index, cells in numbers.items()}
         for i, full in enumerate(self.draw_some(table, missing, n_draws, Prepared())):
             for index, cells in numbers.items():
-                drawn[index][i] = full[index][cells]
+                own, middle = full[index][cells], found[0][index][cells]  # by rules, one of them may be missing
+                drawn[index][i] = np.where(np.isnan(own) | np.isnan(middle), middle, own)
         for index, cells in numbers.items():
             for one, end in zip(found, central_draws(drawn[index], level), strict=True):
                 one[index][cells] = end
         return found
+
+
+def limits_at(limits: Limits, index: int, rows: Rows) -> tuple[Floats, Floats] | None:
+    """Return the limits of some rows of a column, if it has any."""
+    own = limits.get(index)
+    return None if own is None else (own[0][rows], own[1][rows])
 
 
 def count_draws(level: float) -> int:

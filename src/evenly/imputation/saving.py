@@ -11,6 +11,7 @@ import numpy.typing as npt
 from evenly._support import readable
 from evenly._version import __version__
 from evenly.imputation.ensemble import Ensemble
+from evenly.imputation.rules import Rules
 from evenly.imputation.training import Training
 from evenly.likelihoods import Likelihood
 from evenly.scaling import LipschitzScaler, plain_settings
@@ -53,6 +54,7 @@ def imputer_from_saved(
         if imputer.likelihoods:
             imputer.likelihoods = scaler.likelihoods
         imputer.check_settings()
+        Rules.read(imputer.rules).bind(scaler.columns_)  # refuses rules of other columns
         learned = {name: value for name, value in content.items() if name not in SavedImputer.model_fields}
         return imputer._become(scaler, Ensemble.from_saved(learned, tensors, scaler.columns_))
 

@@ -52,4 +52,5 @@ class Scored:
         """
         opened = self._open(X)
         predictor, every = replace(self._predictor(), rounds=False), np.arange(opened.n_rows)
-        return np.column_stack(predictor.choose(opened.encoded, every, opened.n_rows, [self._choose])[0])
+        encoded = replace(opened.encoded, rules=opened.rules.filling_all())
+        return np.column_stack(predictor.choose(encoded, every, opened.n_rows, [self._choose])[0])

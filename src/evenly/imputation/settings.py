@@ -16,6 +16,7 @@ from evenly.imputation.effort import EFFORTS, USUAL, Effort
 from evenly.imputation.encoding import EncodedTable
 from evenly.imputation.panel_keys import AUTO, encode_units, guess_key, read_key
 from evenly.imputation.predictors import read_predictors
+from evenly.imputation.rules import Rules
 from evenly.imputation.streaming import Source
 from evenly.imputation.training import Training
 from evenly.models import PAPERS_METHOD, SPECS, ModelSpec, Plan, rule_for
@@ -26,6 +27,8 @@ ESTIMATES = ("mean", "median", "mode")
 PRECISIONS = ("column", "full")
 PRESETS = (None, "paper", "paper-plus")
 """The paper's model to the letter; its settings, with what is done better now."""
+UNRULED = Rules()
+"""No rules."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +50,8 @@ class FitSettings:
     """When the fit has to be done."""
     balance: str = "none"
     """The balancing rule, with its setting."""
+    rules: Rules = UNRULED
+    """What tables obey."""
 
     def n_networks(self, n_rows: int) -> int:
         """Return the number of networks."""
@@ -223,6 +228,7 @@ def check(imputer: Any) -> None:
     if limit is not None and not (isinstance(limit, numbers.Real) and 0.0 < float(limit) < float("inf")):
         raise TableError(f"time_limit = {limit!r}", "expected a number of seconds above 0, or None")
     check_strict(imputer)
+    Rules.read(imputer.rules)
     rule_for(SPECS[imputer.model_name], imputer.balance)
     (imputer.training or Training()).check()
 
@@ -247,4 +253,5 @@ def resolve(imputer: Any) -> FitSettings:
         EFFORTS[imputer.effort],
         Deadline.after(imputer.time_limit),
         ("lip" if by_smoothness else "none") if imputer.balance == "auto" else imputer.balance,
+        Rules.read(imputer.rules),
     )

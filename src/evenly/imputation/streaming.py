@@ -19,6 +19,7 @@ import numpy.typing as npt
 from evenly.imputation.encoding import EncodedTable
 from evenly.imputation.ensemble import Ensemble
 from evenly.imputation.level_means import fit_means
+from evenly.imputation.rules import NO_RULES, RuleBook, complete
 from evenly.io import Parquet, Piece, open_parquet
 from evenly.models import Data, Stream
 from evenly.scaling import FittedColumn
@@ -160,6 +161,8 @@ class BatchStream:
     """The seed of the Gamma trick's noise, which also depends on the row number."""
     sample: EncodedTable | None = None
     """The encoded sample, where classes of columns with many get their means from, if there are such columns."""
+    book: RuleBook = NO_RULES.book
+    """What its rows obey, where columns that models do not see are left out."""
 
     @property
     def n_steps(self) -> int:
@@ -209,7 +212,8 @@ class BatchStream:
             yield cut
 
     def _encode(self, piece: Piece, held: Flags | None) -> Data:
-        values = encode_piece([one.fitted for one in self.ensemble.specs], piece.frame)
+        columns = [one.fitted for one in self.ensemble.specs]
+        values = complete(self.book, columns, encode_piece(columns, piece.frame))
         keys = np.arange(piece.first, piece.first + len(piece.frame))
         table = self.ensemble.encode(values)
         data = table.data(seed=self.noise, with_inputs=self.ensemble.model.spec.reads_inputs, keys=keys)

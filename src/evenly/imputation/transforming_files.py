@@ -10,6 +10,7 @@ from evenly._support import EvenlyWarning, Stages
 from evenly.engines import open_lazy
 from evenly.imputation.cost import fill_seconds
 from evenly.imputation.filling import warn_of_cells
+from evenly.imputation.rules import RuleLog
 from evenly.scaling import left_out
 from evenly.tables import Change, select
 
@@ -35,7 +36,7 @@ def _transform_batches(
     """Fill Polars frames, split so that predictions use the same chunks of rows, and rounding, as for the whole."""
     rest, size, done, name = None, imputer.ensemble_.chunk_size, 0, f"filling {n_rows:,} rows"
     stages = Stages({name: fill_seconds(n_rows, imputer.n_features_in_, len(imputer.ensemble_.networks))})
-    changes = list[Change]()
+    changes, log = list[Change](), RuleLog()
     for frame in frames:
         whole = frame if rest is None else rest.vstack(frame)
         opened = imputer._open_quietly(whole)
@@ -48,10 +49,13 @@ def _transform_batches(
             changes += opened.changes
         with stages.at(name, done / n_rows, (done + at) / n_rows):
             filled = imputer._transform(opened.head(at), delta)
+        log.add(opened.rules.log, done)
         done += at
         yield filled
     if rest is not None and len(rest):
         opened = imputer._open_quietly(rest)
         changes += opened.changes
         yield imputer._transform(opened, delta)
+        log.add(opened.rules.log, done)
     warn_of_cells(changes, stacklevel=3)
+    log.warn(stacklevel=3)

@@ -12,6 +12,7 @@ from evenly.predictive.classes import BinaryPredictive, CategoricalPredictive, C
 from evenly.predictive.many_classes import ManyClassesPredictive
 from evenly.predictive.numbers import BinnedPredictive, ParametricPredictive, mix_parameters
 from evenly.predictive.scores import log_likelihood
+from evenly.predictive.truncated import TruncatedPredictive
 
 __all__ = [
     "BinaryPredictive",
@@ -22,6 +23,7 @@ __all__ = [
     "ManyClassesPredictive",
     "ParametricPredictive",
     "Predictive",
+    "TruncatedPredictive",
     "log_likelihood",
     "make_bins",
     "mix_parameters",

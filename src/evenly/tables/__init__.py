@@ -15,9 +15,9 @@ from evenly.tables.cells import (
     prepare,
 )
 from evenly.tables.checking import Content, check, check_fields, check_parameters
-from evenly.tables.codes import class_codes
+from evenly.tables.codes import ClassCodes, class_codes
 from evenly.tables.columns import BLOCK, Floats, Storage, Stored, TableColumn, as_column, blocks, dtype_storage
-from evenly.tables.dates import NO_DATES, days_of, make_dates, show_day
+from evenly.tables.dates import DAY, NO_DATES, days_of, make_dates, read_days, show_day
 from evenly.tables.declarations import (
     DECLARED,
     Rule,
@@ -57,12 +57,14 @@ from evenly.tables.settings import Bounds, Markers, check_settings, pick
 __all__ = [
     "BLOCK",
     "CLASS_KINDS",
+    "DAY",
     "DECLARED",
     "MISSING_MARKERS",
     "MOST_SPAN",
     "NO_DATES",
     "Bounds",
     "Change",
+    "ClassCodes",
     "Column",
     "ColumnProfile",
     "Content",
@@ -125,6 +127,7 @@ __all__ = [
     "prepare",
     "profile_column",
     "quote",
+    "read_days",
     "read_name",
     "read_number",
     "refuse_infinite",

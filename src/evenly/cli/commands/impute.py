@@ -1,14 +1,17 @@
 """`evenly impute`: fill missing cells, and say how well."""
 
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
 
+from evenly._support import TableError
 from evenly.cli.app import app
 from evenly.cli.checks import (
     check_load,
     check_models,
     check_packages,
+    check_rules,
     check_share,
     check_time_limit,
 )
@@ -75,6 +78,23 @@ Deltas = Annotated[
         show_default=False,
     ),
 ]
+CHOICES = {
+    "estimate": ("mean", "median", "mode"),
+    "precision": ("column", "full"),
+    "effort": ("quick", "default", "best"),
+}
+RuleTexts = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--rule",
+        metavar="RULE",
+        help="What rows obey: 'bmi = weight / height**2', 'start <= end', \"visits only if insured == 'yes'\".",
+        show_default=False,
+    ),
+]
+RuleFile = Annotated[
+    Path | None, typer.Option("--rules", help="A file of rules, one a line; # begins a remark.", show_default=False)
+]
 
 
 @app.command()
@@ -93,6 +113,8 @@ def impute(
     predictors: Predictors = None,
     groups: Groups = None,
     delta: Deltas = None,
+    rule: RuleTexts = None,
+    rules: RuleFile = None,
     effort: Effort = "default",
     time_limit: TimeLimit = None,
     epochs: Epochs = None,
@@ -122,9 +144,7 @@ def impute(
     """
     check_models([model], [method], rules=[balance])
     check_packages([model])
-    choice([estimate], ("mean", "median", "mode"), "estimate")
-    choice([precision or "column"], ("column", "full"), "precision")
-    choice([effort], ("quick", "default", "best"), "effort")
+    check_choices(estimate=estimate, precision=precision or "column", effort=effort)
     check_share(share)
     check_time_limit(time_limit)
     source = TableFile(table, form, sheet, max_expansion)
@@ -133,7 +153,7 @@ def impute(
     declared = settings_of(schema, kind, missing, likelihood, bounds)
     own = {"predictors": read_predictors(predictors), "groups": groups, "time_limit": time_limit}
     check_load(load, "imputer", fits([model, method, balance, effort], save, epochs, *own.values(), *declared.values()))
-    chosen = {} if precision is None else {"precision": precision}
+    chosen = given(precision=precision, rules=read_rules(rules, rule))
     shown = verbosity(prints=not (quiet or as_json), details=verbose)
     params = {"model": model, "method": method, "estimate": estimate, "random_state": seed, "verbose": shown, **chosen}
     params |= {**own, "effort": effort, "balance": balance, "groups": {None: "auto", "none": None}.get(groups, groups)}
@@ -143,6 +163,34 @@ def impute(
 def fits(words: list[str], *others: object) -> bool:
     """Whether an option was given that only a fit can follow."""
     return any(one not in ("auto", "default") for one in words) or any(one is not None for one in others)
+
+
+def check_choices(**chosen: str) -> None:
+    """Refuse what is none of an option's choices."""
+    for name, one in chosen.items():
+        choice([one], CHOICES[name], name)
+
+
+def given(**options: Any) -> dict[str, Any]:
+    """Return the options that were given."""
+    return {name: one for name, one in options.items() if one is not None}
+
+
+def read_rules(file: Path | None, texts: list[str] | None) -> list[str] | None:
+    """Return the rules in a file and those of the command, checked; None without any."""
+    lines = [] if file is None else read_lines(file)
+    rules = [*(line for line in lines if line and not line.startswith("#")), *(texts or ())]
+    check_rules(rules)
+    return rules or None
+
+
+def read_lines(file: Path) -> list[str]:
+    """Return the lines of a file of rules."""
+    try:
+        return [line.strip() for line in file.read_text("utf-8").splitlines()]
+    except (OSError, UnicodeDecodeError) as error:
+        why = getattr(error, "strerror", None) or "it is no text in UTF-8"
+        raise TableError(f"--rules {file}", f"it cannot be read: {why}", "expected a file of text") from None
 
 
 def read_predictors(given: list[str] | None) -> dict[str, list[str]] | None:

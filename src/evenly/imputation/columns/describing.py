@@ -27,6 +27,7 @@ def describe(
     binned: bool = False,
     method: str = "lip-none",
     raw_inputs: bool = False,
+    recorded: Floats | None = None,
 ) -> ColumnSpec:
     """Decide how a column is modelled, given the fitted column and its values or codes.
 
@@ -38,20 +39,23 @@ def describe(
         The scaling method of that normal.
     raw_inputs : bool
         Whether an encoder sees the unscaled features, as published.
+    recorded : array, optional
+        The values that were observed, if others follow from them by rules: they have the column's precision.
     """
     if values is None or not fitted.statistics.n:
         return UnmodelledColumn(fitted)
     seen = values[~np.isnan(values)]
+    kept = seen if recorded is None else recorded[~np.isnan(recorded)]
     if fitted.statistics.constant:
         return UnmodelledColumn(fitted, float(seen[0]))
     dated = binned and fitted.column.kind == "date"
-    own = describe_dates(fitted.column, seen) if dated else {}
+    own = describe_dates(fitted.column, kept) if dated else {}
     unit, means, stds = _moments(fitted, seen, own.get("parts"))
     common: dict[str, Any] = {
         "observed": len(seen) / len(values),
         "extent": (float(seen.min()), float(seen.max())),
-        "whole": bool((seen == np.rint(seen)).all()),
-        "precision": None if fitted.column.has_classes or dated else find_precision(seen),
+        "whole": bool((kept == np.rint(kept)).all()),
+        "precision": None if fitted.column.has_classes or dated else find_precision(kept),
         "centers": tuple((unit * means).tolist()),
         "spreads": tuple(np.maximum(unit * stds, 1e-300).tolist()),
     }
