@@ -129,7 +129,8 @@ def assert_same(got: Any, expected: Any) -> None:
 
 @pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning", "ignore::FutureWarning")
 @pytest.mark.parametrize("engine", ENGINES)
-def test_an_engine_gives_the_bytes_types_and_rows_of_memory(engine, fitted, give, small_batches):
+def test_an_engine_gives_the_bytes_types_and_rows_of_memory(engine, fitted, plain, give, small_batches):
+    fitted = plain if engine == "ray" else fitted
     lazy = give(engine, NEW)
     got, before = collect(fitted.transform(lazy)), collect(lazy)
     if engine == "ray":  # which keeps no order of blocks
@@ -216,6 +217,16 @@ def test_types_that_list_their_classes_get_those_of_fit(fitted):
     assert fitted.transform(narrow.lazy()).collect_schema()["class"] == pl.Enum(["a", "b", "c"])
     empty = NEW.with_columns(real=pl.lit(None))
     assert_same(fitted.transform(empty.lazy()).collect(), fitted.transform(empty))
+
+
+@pytest.mark.more
+def test_classes_that_dask_does_not_know_are_those_of_each_partition(plain):
+    dd, frame = pytest.importorskip("dask.dataframe"), NEW.to_pandas().sort_values("class", ignore_index=True)
+    lazy = dd.from_pandas(frame, npartitions=3, sort=False).astype({"class": "category"})
+    assert not lazy["class"].cat.known
+    got, expected = plain.transform(lazy).compute(), plain.transform(lazy.compute())
+    assert set(got["class"].cat.categories) == {"a", "b", "c"}
+    pd.testing.assert_frame_equal(got.astype({"class": str}), expected.astype({"class": str}), check_exact=True)
 
 
 @pytest.mark.parametrize("engine", [*LOCAL, DASK])

@@ -25,7 +25,7 @@ from evenly.engines import ROWS_AT_ONCE, EngineTable
 from evenly.imputation.filling import OpenedColumn, fill, fill_column
 from evenly.likelihoods import Likelihood
 from evenly.scaling import left_out
-from evenly.tables import as_column, select
+from evenly.tables import LazyColumn, as_column, select
 
 if TYPE_CHECKING:
     from evenly.imputation.imputer import Imputer
@@ -54,7 +54,7 @@ def transform_lazily(imputer: Imputer, table: EngineTable, delta: Mapping[Any, A
     columns, extra = select(table, [one.label for one in scaler.columns_], by_position=scaler.container_ == "numpy")
     if extra:
         warnings.warn(left_out(extra), EvenlyWarning, stacklevel=4)
-    like = _like(imputer, table.engine.empty(table.native), [one.name for one in columns])
+    like = _like(imputer, table.engine.empty(table.native), columns)
     return table.engine.map_rows(table.native, FillRows(imputer, delta, like), like)
 
 
@@ -91,7 +91,7 @@ class FillRows:
     def __call__(self, rows: Any) -> Any:
         frame = nw.from_native(rows, eager_only=True)
         if not len(frame):
-            return self.like
+            return _retype(nw.to_native(frame), self.like)
         parts = [self._fill(nw.to_native(frame[at : at + ROWS_AT_ONCE])) for at in range(0, len(frame), ROWS_AT_ONCE)]
         if len(parts) == 1:
             return parts[0]
@@ -146,17 +146,18 @@ def _load(sent: FillRows) -> Imputer:
 # --- types --------------------------------------------------------------------------------------------------------
 
 
-def _like(imputer: Imputer, empty: Any, names: Sequence[str]) -> Any:
+def _like(imputer: Imputer, empty: Any, columns: Sequence[LazyColumn]) -> Any:
     """Return an empty table of the columns of fit, in the types that they have once they are filled.
 
     These are the types of the engine, but for columns that hold nothing, and for types that list their classes and lack
     some of fit.
     """
-    frame = nw.from_native(empty, eager_only=True).select(list(names))
+    frame = nw.from_native(empty, eager_only=True).select([one.name for one in columns])
     filled = {}
-    for spec, name in zip(imputer.ensemble_.specs, names, strict=True):
-        cells = as_column(name, _one_missing(frame[name]))
-        if spec.fitted.features and (cells.categories is not None or str(frame[name].dtype) in UNTYPED):
+    for spec, found in zip(imputer.ensemble_.specs, columns, strict=True):
+        name = found.name
+        if spec.fitted.features and (found.categories is not None or str(frame[name].dtype) in UNTYPED):
+            cells = as_column(name, _one_missing(frame[name]))
             one = OpenedColumn(spec.fitted, cells, np.array([np.nan]), np.array([True]))
             container = frame.implementation.name.lower()
             column = fill_column(one, np.zeros(1), container, imputer.scaler_).native
@@ -192,7 +193,13 @@ def _with_columns(empty: Any, columns: Mapping[str, Any]) -> Any:
 def _retype(table: Any, like: Any) -> Any:
     """Return a table in the types of another with the same columns."""
     if hasattr(table, "iloc"):
-        other = {name: like[name].dtype for name in table.columns if table[name].dtype != like[name].dtype}
+        pairs = [(name, table[name].dtype, like[name].dtype) for name in table.columns]
+        # Of classes that Dask does not know, partitions have other ones than its empty frame.
+        other = {
+            name: wanted
+            for name, own, wanted in pairs
+            if own != wanted and set(getattr(own, "categories", ())) <= set(getattr(wanted, "categories", ()))
+        }
         return table.astype(other) if other else table
     if hasattr(table, "column_names"):
         return table if table.schema == like.schema else table.cast(like.schema)

@@ -325,8 +325,10 @@ def _fill_pandas(native: Any, where: Flags, values: npt.NDArray[Any], own: Store
 
     dtype = native.dtype
     if isinstance(dtype, pd.CategoricalDtype):
-        known = list(dtype.categories)
-        every = [*known, *(one for one in classes or () if one not in set(known))]
+        known = set(dtype.categories)
+        more = [one for one in classes or () if one not in known]
+        texts = dtype.categories.dtype if isinstance(dtype.categories.dtype, pd.StringDtype) else None
+        every = dtype.categories.append(pd.Index(more, dtype=texts)) if more else dtype.categories
         filled = native.cat.set_categories(every)
         filled[where] = pd.Categorical(values, categories=every, ordered=dtype.ordered)
         return filled
