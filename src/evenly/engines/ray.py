@@ -60,8 +60,10 @@ class Ray(Engine):
         return arrow.concat_tables(tables).replace_schema_metadata(None)
 
 
+MOST_RECEIVED = 4
+"""Functions that a worker keeps."""
 _RECEIVED: dict[str, RowFunction] = {}
-"""The function that this worker received last, by its key."""
+"""The functions that this worker received last, by their keys."""
 
 
 class _Sent:
@@ -72,7 +74,8 @@ class _Sent:
 
     def __call__(self, rows: Any) -> Any:
         if self.key not in _RECEIVED:
-            _RECEIVED.clear()
+            while len(_RECEIVED) >= MOST_RECEIVED:
+                del _RECEIVED[next(iter(_RECEIVED))]
             _RECEIVED[self.key] = require("ray", "ray").get(self.place)
         return _RECEIVED[self.key](rows)
 

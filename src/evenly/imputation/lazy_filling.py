@@ -60,9 +60,9 @@ def transform_lazily(imputer: Imputer, table: EngineTable, delta: Mapping[Any, A
 
 def sample_table(table: EngineTable, seed: int) -> Any:
     """Return a table on an engine in memory: all of it if it is small, else a random sample, with a warning."""
-    n_rows = table.engine.count_rows(table.native) if table.engine.maps_rows else 0
     if not table.engine.maps_rows:
         raise TableError(f"a frame of {table.engine.name}", "expected a table in memory", "collect it, or some rows")
+    n_rows = table.engine.count_rows(table.native)
     if n_rows > MOST_SAMPLED:
         warnings.warn(
             f"fitted to a random sample of about {MOST_SAMPLED:,} of {n_rows:,} rows; classes and rows of groups that "
@@ -126,8 +126,10 @@ class FillRows:
         return {"saved": self.saved, "checksum": self.checksum} | {**vars(self), "_imputer": None}
 
 
+MOST_LOADED = 4
+"""Imputers that a process keeps of those that it received."""
 _LOADED: dict[str, Any] = {}
-"""The imputer that this process received last, by its checksum."""
+"""The imputers that this process received last, by their checksums."""
 _LOADING = Lock()
 
 
@@ -135,7 +137,8 @@ def _load(sent: FillRows) -> Imputer:
     """Return the imputer that was sent; a process reads it once."""
     with _LOADING:
         if sent.checksum not in _LOADED:
-            _LOADED.clear()
+            while len(_LOADED) >= MOST_LOADED:
+                del _LOADED[next(iter(_LOADED))]
             with tempfile.TemporaryDirectory() as folder:
                 (file := Path(folder) / "imputer.safetensors").write_bytes(sent.saved)
                 _LOADED[sent.checksum] = sent.kind.load(file, likelihoods=sent.likelihoods)
