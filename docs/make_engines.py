@@ -1,4 +1,6 @@
-"""Write the costs in `docs/scaling_out.md` from the lines that `benchmarks/engines.py --out` and `streaming.py` left.
+"""Write the costs in `docs/scaling_out.md` from the lines that three benchmarks left.
+
+They are `benchmarks/engines.py` (scalers), `benchmarks/imputer_engines.py` (imputers) and `benchmarks/streaming.py`.
 
 Run: python docs/make_engines.py. Text stays; what stands between `<!-- NAME -->` and `<!-- end -->` is replaced.
 """
@@ -17,16 +19,20 @@ from evenly._support import write_text
 DOCS = Path(__file__).parent
 RUNS = DOCS / "results" / "engines.jsonl"
 STREAMED = DOCS / "results" / "streaming.jsonl"
+IMPUTED = DOCS / "results" / "imputer_engines.jsonl"
 PAGE = DOCS / "scaling_out.md"
 RIVAL = "StandardScaler"
 GOALS = ((1_000_000_000, 12), (1_000_000, 1000), (1_000_000_000, 1000))
 """Rows and columns to project to."""
+IN_MEMORY = "memory"
+BILLION, CORES = 1_000_000_000, 64
+"""What imputing is projected to: so many rows, on so many cores."""
 Record = dict[str, Any]
 
 
-def read() -> list[Record]:
+def read(runs: Path = RUNS) -> list[Record]:
     """Return the recorded jobs."""
-    return [json.loads(line) for line in RUNS.read_text(encoding="utf-8").splitlines()]
+    return [json.loads(line) for line in runs.read_text(encoding="utf-8").splitlines()]
 
 
 def table(header: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
@@ -124,16 +130,38 @@ def streaming(record: Record) -> str:
     )
 
 
-def page(text: str, records: Sequence[Record]) -> str:
+def imputed(records: Sequence[Record]) -> str:
+    """What imputing costs: rows a second and core, beside the same in memory, and how long a billion rows take."""
+    rivals = {one["rows"]: one for one in records if one["engine"] == IN_MEMORY}
+    lines = []
+    for one in sorted(records, key=lambda one: one["rows"]):
+        rate = one["rows"] / one["cpu"]
+        lines.append(
+            [
+                "in memory" if one["engine"] == IN_MEMORY else one["engine"],
+                f"{one['rows'] * one['columns'] / 1e6:g} M",
+                "yes" if one["killed"] else "no",
+                f"{rate:,.0f}",
+                f"{one['cpu'] / rivals[one['rows']]['cpu']:.2f}",
+                f"{one['peak'] / 2**20:,.0f}",
+                f"{one['checked']:,}",
+                "–" if one["killed"] else duration(BILLION / rate / CORES),
+            ]
+        )
+    header = ["engine", "cells", "a worker killed", "rows a second and core", "processor time / in memory's"]
+    return table([*header, "peak of a worker, MiB", "rows compared", f"10⁹ rows on {CORES} cores"], lines)
+
+
+def page(text: str, records: Sequence[Record], imputing: Sequence[Record]) -> str:
     """Return the page with its costs made again."""
     streamed = json.loads(STREAMED.read_text(encoding="utf-8").splitlines()[-1])
-    parts = {"engine costs": costs(records), "engine projections": projections(records)}
-    return fill(text, {**parts, "streaming": streaming(streamed)})
+    made = {"engine costs": costs(records), "engine projections": projections(records)}
+    return fill(text, made | {"imputer engines": imputed(imputing), "streaming": streaming(streamed)})
 
 
 def main() -> None:
     """Write the page."""
-    write_text(PAGE, page(PAGE.read_text(encoding="utf-8"), read()))
+    write_text(PAGE, page(PAGE.read_text(encoding="utf-8"), read(), read(IMPUTED)))
 
 
 if __name__ == "__main__":

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import importlib.util
 import os
-import shutil
 import signal
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cache, reduce
 from pathlib import Path
 from typing import Any
@@ -78,27 +77,6 @@ def table() -> pd.DataFrame:
     frame["color"] = frame["color"].where(rng.random(n) > 0.1)
     frame.loc[3, "color"] = "?"
     return frame
-
-
-@pytest.fixture(scope="session")
-def spark() -> Iterator[Any]:
-    pytest.importorskip("pyspark")
-    if not (shutil.which("java") or os.environ.get("JAVA_HOME")):
-        pytest.skip("Spark needs Java 17")
-    from pyspark.sql import SparkSession
-
-    # Small tables: compiling a query's Java costs more than running it.
-    settings = {
-        "spark.ui.enabled": "false",
-        "spark.sql.shuffle.partitions": "1",
-        "spark.sql.codegen.wholeStage": "false",
-        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
-    }
-    session = SparkSession.builder.master("local[1]").config(map=settings).getOrCreate()
-    session.sparkContext.setLogLevel("OFF")
-    yield session
-    session.stop()
 
 
 @pytest.fixture(scope="session")

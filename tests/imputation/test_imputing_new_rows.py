@@ -150,3 +150,12 @@ def test_files_warn_once_of_all_their_cells(tmp_path):
         "column 'c': 150 cells with classes not seen in fit",
     ]
     assert pl.read_parquet(tmp_path / "full.parquet").equals(quietly(imputer.transform, odd))
+
+
+def test_numbers_among_texts_are_spelled_as_in_fit_whatever_rows_are_beside_them():
+    table = pl.DataFrame({"cents": ["1.25", "3.50", None, "0.75", "2.00"] * 8})
+    imputer = Imputer("marginal", kinds={"cents": "real"}).fit(table)
+    (alone,) = imputer.transform(table[2:3])["cents"]
+    beside = imputer.transform(pl.DataFrame({"cents": [None, "1.5", "2.5"]}))["cents"]
+    assert beside.to_list() == [alone, "1.5", "2.5"]
+    assert len(alone.partition(".")[2]) == 2

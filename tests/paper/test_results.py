@@ -111,7 +111,7 @@ def test_the_costs_of_engines_are_made_from_the_recorded_jobs(monkeypatch):
     monkeypatch.syspath_prepend(str(DOCS))
     script = load_script("make_engines")
     text = script.PAGE.read_text(encoding="utf-8")
-    assert script.page(text, script.read()) == text
+    assert script.page(text, script.read(), script.read(script.IMPUTED)) == text
 
 
 def test_projected_costs_are_those_of_a_straight_line(monkeypatch):

@@ -10,12 +10,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
 import narwhals as nw
 
 from evenly._support import TableError, refuse_duplicates
+from evenly.engines.batches import RowFunction
 from evenly.tables import LazyColumn, LazyTable, dtype_storage
 
 ENGINES: dict[str, type[Engine]] = {}
@@ -48,6 +50,10 @@ class Engine(ABC):
     """Whether a class is found by comparisons instead of a lookup in a list of classes."""
     most_compared: ClassVar[int | None] = None
     """Columns with more classes are coded batch by batch (`map_batches`); None: however many there are."""
+    answers_queries: ClassVar[bool] = True
+    """Whether Narwhals can query its frames, as scalers need."""
+    maps_rows: ClassVar[bool] = False
+    """Whether functions can be applied to its rows, as imputers need: `empty`, `map_rows` and `sample_rows`."""
 
     def __init_subclass__(cls, **settings: Any) -> None:
         super().__init_subclass__(**settings)
@@ -71,6 +77,10 @@ class Engine(ABC):
     def unwrap(self, frame: nw.LazyFrame[Any]) -> Any:
         """Return the native frame behind a view, as the user gets it."""
         return nw.to_native(frame)
+
+    def columns(self, native: Any) -> list[LazyColumn]:
+        """Describe the columns of a frame."""
+        return [self.describe(native, name, dtype) for name, dtype in self.view(native).collect_schema().items()]
 
     def describe(self, native: Any, name: str, dtype: nw.dtypes.DType) -> LazyColumn:
         """Describe how a column is stored."""
@@ -103,6 +113,32 @@ class Engine(ABC):
 
     def map_partitions(self, frame: nw.LazyFrame[Any], function: Callable[[Any], Any]) -> Sequence[Any]:
         """Apply a function to each partition, in memory; for engines without exact quantiles."""
+        raise NotImplementedError
+
+    # --- functions of rows ----------------------------------------------------------------------------------------
+
+    def count_rows(self, native: Any) -> int:
+        """Return the number of rows of a frame."""
+        return int(self.collect(self.view(native).select(nw.len().alias("n"))).rows()[0][0])
+
+    def empty(self, native: Any) -> Any:
+        """Return a table in memory with the columns of a frame, and no row."""
+        raise NotImplementedError
+
+    def map_rows(self, native: Any, function: RowFunction, like: Any) -> Any:
+        """Return a frame of what a function makes of some of the columns, part by part; nothing is computed yet.
+
+        Parameters
+        ----------
+        function : RowFunction
+            Takes some rows with the columns of `like`; it is sent to each worker once.
+        like : table
+            An empty table in memory with the columns that the function takes, in the types of what it returns.
+        """
+        raise NotImplementedError
+
+    def sample_rows(self, native: Any, share: float, seed: int) -> Any:
+        """Return a random share of the rows as a table in memory; a share of 1 is all of them, in order."""
         raise NotImplementedError
 
 
@@ -152,7 +188,18 @@ class EngineTable(LazyTable):
     """A lazy frame seen as named columns, with its engine."""
 
     engine: Engine
-    frame: nw.LazyFrame[Any]
+    native: Any
+
+    @cached_property
+    def frame(self) -> nw.LazyFrame[Any]:
+        """The frame through Narwhals; an error if its engine answers no queries."""
+        if not self.engine.answers_queries:
+            raise TableError(
+                f"a frame of {self.engine.name}",
+                "scalers ask queries, which it does not answer",
+                "give them its files, or fit each part and add the scalers: a + b",
+            )
+        return self.engine.view(self.native)
 
     def ask(self, cells: Sequence[nw.Expr], aggregates: Sequence[nw.Expr]) -> list[Any]:
         """Return the answers to aggregates of cells, in one query."""
@@ -180,12 +227,10 @@ def open_lazy(table: Any) -> EngineTable | None:
     for label in labels:
         if not isinstance(label, str):
             raise TableError(f"the name {label!r}", "a lazy frame expects texts", "rename it", column=label)
-    frame = engine.view(native)
-    types = frame.collect_schema()
-    if not types:
+    columns = engine.columns(native)
+    if not columns:
         raise TableError("0 feature(s) while a minimum of 1 is required", "expected columns")
-    columns = [engine.describe(native, name, dtype) for name, dtype in types.items()]
-    return EngineTable(columns, list(types), engine.container, engine, frame)
+    return EngineTable(columns, [one.name for one in columns], engine.container, engine, native)
 
 
 # --- counts ------------------------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from narwhals.dependencies import is_dask_dataframe
 
 from evenly._support import require
 from evenly.engines.base import FileEngine, arrow_settings, part_name
+from evenly.engines.batches import RowFunction
 from evenly.tables import LazyColumn, dtype_storage
 
 PARTITION_CELLS = 1 << 22
@@ -25,6 +26,7 @@ class Dask(FileEngine):
     container = "pandas"
     ignored_warnings = (RuntimeWarning,)  # Dask warns of the variance of no cells
     exact_quantiles = False
+    maps_rows = True
 
     @classmethod
     def recognizes(cls, native: Any) -> bool:
@@ -46,6 +48,20 @@ class Dask(FileEngine):
         answers: Sequence[Any] = dask.compute(*(work(part) for part in nw.to_native(frame).to_delayed()))
         return answers
 
+    def empty(self, native: Any) -> Any:
+        """Return a pandas frame without rows."""
+        return native._meta  # what Dask's users pass as `meta`; there is no public way to ask for it
+
+    def map_rows(self, native: Any, function: RowFunction, like: Any) -> Any:
+        """Apply the function to each partition. It is a task of its own, whose result each worker fetches once."""
+        sent = require("dask", "engines").delayed(function, name=f"rows-{function.key}", traverse=False)
+        return native[list(like.columns)].map_partitions(_call, sent, meta=like)
+
+    def sample_rows(self, native: Any, share: float, seed: int) -> Any:
+        """Return a random share of each partition."""
+        chosen = native if share >= 1.0 else native.sample(frac=share, random_state=seed)
+        return chosen.compute()
+
     def errors(self) -> tuple[type[BaseException], ...]:
         """Return what Arrow, which reads and writes for Dask, raises of files."""
         return (OSError, require("pyarrow", "engines").ArrowException)
@@ -62,6 +78,11 @@ class Dask(FileEngine):
         """Write a folder with one file for each partition."""
         settings = arrow_settings(name for name, dtype in frame.dtypes.items() if dtype.kind != "f")
         frame.to_parquet(str(path), write_index=False, name_function=part_name, row_group_size=rows, **settings)
+
+
+def _call(part: Any, function: RowFunction) -> Any:
+    """Apply a function to a partition, wherever its worker is."""
+    return function(part)
 
 
 class FileSlice(NamedTuple):

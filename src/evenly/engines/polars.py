@@ -11,6 +11,7 @@ from narwhals.dependencies import is_polars_lazyframe
 
 from evenly._support import require
 from evenly.engines.base import COMPRESSION, FileEngine
+from evenly.engines.batches import RowFunction, sample_positions
 from evenly.io import polars_errors, scan
 
 
@@ -24,6 +25,7 @@ class Polars(FileEngine):
     compares_classes = True  # of a list of classes, Polars holds the column in memory
     most_compared = 32  # it makes all comparisons for every cell: beyond so many, a lookup in each batch is faster
     keeps_order = True
+    maps_rows = True
 
     @classmethod
     def recognizes(cls, native: Any) -> bool:
@@ -72,6 +74,25 @@ class Polars(FileEngine):
 
         made = [replaced(name, expression) for name, expression in expressions.items()]
         return nw.from_native(nw.to_native(frame).with_columns(*made))  # type: ignore[no-any-return]  # a lazy frame
+
+    def empty(self, native: Any) -> Any:
+        """Return a Polars frame without rows."""
+        return native.collect_schema().to_frame()
+
+    def map_rows(self, native: Any, function: RowFunction, like: Any) -> Any:
+        """Apply the function to each batch of the streaming engine."""
+        columns = native.select(like.columns)
+        return columns.map_batches(function, schema=like.schema, streamable=True, slice_pushdown=True)
+
+    def sample_rows(self, native: Any, share: float, seed: int) -> Any:
+        """Return rows at random positions, in order."""
+        if share >= 1.0:
+            return native.collect(**self.collect_settings)
+        pl = require("polars", "tool")
+        chosen = pl.Series(sample_positions(self.count_rows(native), share, seed), dtype=pl.UInt64)
+        row = "_evenly_row"
+        found = native.with_row_index(row).filter(pl.col(row).cast(pl.UInt64).is_in(chosen.implode()))
+        return found.drop(row).collect(**self.collect_settings)
 
     def errors(self) -> tuple[type[BaseException], ...]:
         """Return what Polars raises of files."""

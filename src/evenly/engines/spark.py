@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ from narwhals.dependencies import is_pyspark_connect_dataframe, is_pyspark_dataf
 
 from evenly._support import require
 from evenly.engines.base import FileEngine
+from evenly.engines.batches import RowFunction, map_record_batches
 from evenly.io import as_table_error
 
 SETTINGS = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false", "spark.log.level": "OFF"}
@@ -22,11 +23,31 @@ class Spark(FileEngine):
     """Dataframes of PySpark, classic or by Spark Connect."""
 
     name = "spark"
+    maps_rows = True
 
     @classmethod
     def recognizes(cls, native: Any) -> bool:
         """Say whether an object is a dataframe of PySpark."""
         return is_pyspark_dataframe(native) or is_pyspark_connect_dataframe(native)
+
+    def empty(self, native: Any) -> Any:
+        """Return an Arrow table without rows."""
+        return native.limit(0).toArrow()
+
+    def map_rows(self, native: Any, function: RowFunction, like: Any) -> Any:
+        """Apply the function to the batches of each partition; it is broadcast, and else sent with the query."""
+        types = require("pyspark.sql.types", "spark")
+        columns = native.select([f"`{name.replace('`', '``')}`" for name in like.column_names])
+        schema = types.StructType([types.StructField(one.name, one.dataType) for one in columns.schema.fields])
+        if not is_pyspark_dataframe(native):  # Spark Connect has no broadcasts
+            return columns.mapInArrow(_mapper(lambda: function), schema)
+        shared = native.sparkSession.sparkContext.broadcast(function)
+        return columns.mapInArrow(_mapper(lambda: shared.value), schema)
+
+    def sample_rows(self, native: Any, share: float, seed: int) -> Any:
+        """Return a random share of each partition."""
+        chosen = native if share >= 1.0 else native.sample(fraction=share, seed=seed)
+        return chosen.toArrow()
 
     @contextmanager
     def connect(self) -> Iterator[Any]:
@@ -57,3 +78,12 @@ class Spark(FileEngine):
         frame.write.mode("overwrite").parquet(str(path.absolute()))
         for aside in path.glob("[._]*"):  # checksums and a mark of success, which other readers take for parts
             aside.unlink()
+
+
+def _mapper(receive: Callable[[], RowFunction]) -> Callable[[Iterator[Any]], Iterator[Any]]:
+    """Return what a worker does with the batches of a partition."""
+
+    def apply(batches: Iterator[Any]) -> Iterator[Any]:
+        yield from map_record_batches(batches, receive())
+
+    return apply

@@ -177,7 +177,7 @@ def fill(opened: OpenedTable, filled: Sequence[Floats], scaler: LipschitzScaler,
     labels = dict(zip(opened.table.names, opened.table.labels, strict=True)) if source == container else {}
     data = {}
     for one, values in zip(opened.columns, filled, strict=True):
-        cells = _fill_column(one, values, source, scaler)
+        cells = fill_column(one, values, source, scaler)
         data[labels.get(cells.name, one.fitted.column.name)] = pass_through(cells, source, container)
     table = build_table(data, container, opened.table.native)
     if container == source == "pandas":  # keep the levels and names of its labels
@@ -186,7 +186,8 @@ def fill(opened: OpenedTable, filled: Sequence[Floats], scaler: LipschitzScaler,
     return table
 
 
-def _fill_column(one: OpenedColumn, values: Floats, source: str, scaler: LipschitzScaler) -> TableColumn:
+def fill_column(one: OpenedColumn, values: Floats, source: str, scaler: LipschitzScaler) -> TableColumn:
+    """Return a column with its missing cells filled from values or codes; its other cells and its type stay."""
     gone, fitted = one.missing & ~np.isnan(values), one.fitted
     if not gone.any():
         return one.cells
@@ -196,4 +197,4 @@ def _fill_column(one: OpenedColumn, values: Floats, source: str, scaler: Lipschi
     classes = decode(fitted.column, np.arange(float(len(fitted.column.classes or ()))), originals).tolist()
     storage = one.cells.storage if one.cells.n_observed else fitted.stored.storage
     new = decode(fitted.column, values[gone], originals, storage)
-    return as_column(one.cells.name, fill_cells(one.cells, gone, new, source, stored, classes or None))
+    return as_column(one.cells.name, fill_cells(one.cells, gone, new, source, stored, classes or None, fitted.stored))

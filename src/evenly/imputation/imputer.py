@@ -22,12 +22,14 @@ from evenly._support import (
     table_tags,
     write_tensors,
 )
+from evenly.engines import open_lazy
 from evenly.imputation.callbacks import Callback
 from evenly.imputation.columns import BinnedColumn
 from evenly.imputation.deltas import read_deltas
 from evenly.imputation.ensemble import Ensemble
 from evenly.imputation.filling import OpenedTable, fill, filling, open_for, warn_of_cells
 from evenly.imputation.fitting import fit_ensemble
+from evenly.imputation.lazy_filling import transform_lazily
 from evenly.imputation.predictor import Predictor
 from evenly.imputation.saving import imputer_from_saved, imputer_to_saved
 from evenly.imputation.scored import Scored
@@ -184,13 +186,13 @@ class Imputer(Scored, Shown, TransformerMixin, BaseEstimator):  # type: ignore[m
 
         Parameters
         ----------
-        X : dataframe, array, or the path of Parquet files
+        X : dataframe, array, lazy frame of an engine, or the path of Parquet files
             A path may be a file, a pattern such as `data/*.parquet`, or a folder. Large files are not read into memory
-            at once: `masked` and `vae` are trained on them in parts.
+            at once: `masked` and `vae` are trained on them in parts. Of a large lazy frame, they see a random sample.
         """
         settings = resolve(self)
         with showing(self.verbose):
-            source = open_source(X, type(self).__name__)
+            source = open_source(X, type(self).__name__, settings.seed)
             settings.check_source(source)
             self._remember(X)
             scaler = settings.fit_scaler(source.table)
@@ -234,7 +236,8 @@ class Imputer(Scored, Shown, TransformerMixin, BaseEstimator):  # type: ignore[m
 
         New rows are treated like those of fit; `mixture` and `factorization` infer the variables that they learned of
         those. Columns are found by name, in any order, and returned in the order of fit; columns that were not in fit
-        are dropped, with a warning.
+        are dropped, with a warning. A frame of Polars (lazy), DuckDB, Dask, Spark or Ray gives one of the same engine,
+        which its workers fill, to the same bytes, when it is asked for; they do not warn of cells.
 
         Any row goes through, with one warning for each column that needs it. Observed cells stay as they are, but the
         model sees numbers outside a likelihood's support as the nearest inside (in a binned count it takes any), and a
@@ -247,6 +250,8 @@ class Imputer(Scored, Shown, TransformerMixin, BaseEstimator):  # type: ignore[m
             What to add to imputed numbers, to see what depends on them: `{"income": -5000}`; for classes, to the
             log-odds of some of them: `{"smokes": {"yes": 0.5}}`. See `evenly.delta_sensitivity`.
         """
+        if (lazy := open_lazy(X)) is not None:
+            return transform_lazily(self, lazy, delta)
         with filling(self, opened := self._open(X)):
             return self._transform(opened, delta)
 

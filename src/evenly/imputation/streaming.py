@@ -16,8 +16,10 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from evenly.engines import open_lazy
 from evenly.imputation.encoding import EncodedTable
 from evenly.imputation.ensemble import Ensemble
+from evenly.imputation.lazy_filling import sample_table
 from evenly.imputation.level_means import fit_means
 from evenly.imputation.rules import NO_RULES, RuleBook, complete
 from evenly.io import Parquet, Piece, open_parquet
@@ -65,13 +67,18 @@ class Source(NamedTuple):
         return Sample(None, [one.encode(cells)[0] if one.features else None for one, cells in pairs])
 
 
-def open_source(table: Any, estimator: str) -> Source:
-    """Open a dataframe, an array, or Parquet files by path; small files are read into memory."""
+def open_source(table: Any, estimator: str, seed: int) -> Source:
+    """Open a dataframe, an array, Parquet files by path, or a frame of an engine.
+
+    Small files are read into memory, and so are frames of engines; of a large one, a sample.
+    """
     if isinstance(table, (str, Path)):
         files = open_parquet(table)
         if files.large:
             return Source(files.scan(), files.n_rows, [], files)
         table = files.read()
+    elif (lazy := open_lazy(table)) is not None:
+        table = sample_table(lazy, seed)
     opened = open_table(table, estimator=estimator, keep=True)  # both the scaler and the imputer encode it
     return Source(opened, opened.n_rows, opened.columns)
 

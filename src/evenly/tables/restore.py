@@ -239,6 +239,7 @@ def fill_cells(
     container: str,
     stored: Stored | None,
     classes: list[Any] | None,
+    spelled: Stored | None = None,
 ) -> Any:
     """Return a native column with some cells replaced; the other cells and the type stay as they are.
 
@@ -252,6 +253,8 @@ def fill_cells(
         How to store a column without an observed cell; None keeps its type, if it has one.
     classes : list, optional
         All classes that may occur.
+    spelled : Stored, optional
+        How to spell numbers among texts, if it is how such a column was stored; by default, like the other cells.
     """
     native: Any = cells.native if isinstance(cells.native, np.ndarray) else nw.to_native(cells.native)
     own = cells.stored
@@ -262,8 +265,8 @@ def fill_cells(
         if container == "pandas":
             return type(native)(whole, index=native.index)
         return _chunked(whole) if container == "pyarrow" else whole
-    if stored is not None and own.decimals is None:  # too few cells to see how they are spelled
-        own = own._replace(decimals=stored.decimals, exact=own.exact or stored.exact)
+    if spelled is not None and (spelled.text or spelled.exact):  # other cells may be of other rows of a larger table
+        own = own._replace(decimals=spelled.decimals, exact=own.exact or spelled.exact)
     if container == "numpy":
         return _fill_numpy(native, where, _build(values, container, native.dtype, own))
     if container == "polars":
@@ -322,8 +325,10 @@ def _fill_pandas(native: Any, where: Flags, values: npt.NDArray[Any], own: Store
 
     dtype = native.dtype
     if isinstance(dtype, pd.CategoricalDtype):
-        known = list(dtype.categories)
-        every = [*known, *(one for one in classes or () if one not in set(known))]
+        known = set(dtype.categories)
+        more = [one for one in classes or () if one not in known]
+        texts = dtype.categories.dtype if isinstance(dtype.categories.dtype, pd.StringDtype) else None
+        every = dtype.categories.append(pd.Index(more, dtype=texts)) if more else dtype.categories
         filled = native.cat.set_categories(every)
         filled[where] = pd.Categorical(values, categories=every, ordered=dtype.ordered)
         return filled
