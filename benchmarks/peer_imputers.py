@@ -1,12 +1,11 @@
 """The imputers that `benchmarks/peers.py` compares, one class each: to add one, write its class here.
 
 A class registers itself by its name and says all that the benchmark and `docs/make_peers.py` need to know of it.
-Packages are imported in `impute` only, so that the page can be made without them.
+Packages are imported in `impute` only, or in an environment of their own, so that the page can be made without them.
 """
 
 from __future__ import annotations
 
-import importlib.util
 import subprocess
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -18,6 +17,7 @@ from typing import Any, ClassVar, get_args
 
 import numpy as np
 import numpy.typing as npt
+from peer_environments import Environment, Failed
 
 import evenly
 from evenly import evaluation
@@ -68,8 +68,8 @@ class Peer(ABC):
     """What readers of the page should know of it: whose it is, and which settings are not its defaults."""
     color: ClassVar[str | None] = None
     """Of its bars in the picture; None: one of matplotlib's own."""
-    package: ClassVar[str | None] = None
-    """The package to import, if it is not among evenly's own requirements; without it the peer is not run."""
+    unable: ClassVar[str | None] = None
+    """Why it cannot be run at all, if that is known."""
     revision: ClassVar[int] = 1
     """Raise it when the peer gives other results than before: older records are then left out and run again."""
     kinds: ClassVar[frozenset[Kind]] = frozenset(get_args(Kind))
@@ -92,9 +92,10 @@ class Peer(ABC):
         PEERS[cls.name] = cls
 
     @classmethod
-    def installed(cls) -> bool:
-        """Return whether the package that it needs can be imported."""
-        return cls.package is None or importlib.util.find_spec(cls.package) is not None
+    def prepare(cls) -> None:
+        """Install what it needs, before its time is measured; `Failed` if that cannot be done."""
+        if cls.unable:
+            raise Failed(cls.unable)
 
     @classmethod
     def why_not(cls, columns: list[Column], visible: Floats) -> str | None:
@@ -171,40 +172,103 @@ class NearestNeighbours(Peer):
         return Filled(evaluation.NearestNeighbours().impute(columns, visible))
 
 
-# --- gradient boosting --------------------------------------------------------------------------------------------
+# --- in environments of their own ---------------------------------------------------------------------------------
 
 
-class MiceForest(Peer):
+class Elsewhere(Peer):
+    """A base for peers that run in an environment of their own."""
+
+    environment: ClassVar[Environment]
+    job: ClassVar[str]
+    """The function of `peer_worker.py` that runs it."""
+    n_tables: ClassVar[int] = 1
+    """How many tables it draws; they are averaged, as errors of single draws would be larger."""
+    settings: ClassVar[Mapping[str, Any]] = MappingProxyType({})
+
+    @classmethod
+    def prepare(cls) -> None:
+        super().prepare()
+        cls.environment.make()
+
+    def impute(self, columns: list[Column], visible: Floats) -> Filled:
+        n_classes = [len(column.classes or ()) if column.has_classes else 0 for column in columns]
+        settings = {"n_classes": n_classes, "seed": 0, "tables": self.n_tables, **self.settings}
+        tables, notes = self.environment.impute(self.job, visible, settings)
+        return Filled(np.where(np.isnan(visible), average_tables(columns, tables), visible), notes)
+
+
+def average_tables(columns: list[Column], tables: list[Floats]) -> Floats:
+    """Return the mean of each number, and the most frequent class of each cell, the first of equally frequent ones.
+
+    Classes that are no codes are rounded, and cut to the first and the last.
+    """
+    found = np.mean(tables, axis=0)
+    for j, column in enumerate(columns):
+        if column.has_classes:
+            codes = np.clip(np.rint([one[:, j] for one in tables]), 0, len(column.classes or ()) - 1)
+            votes = np.array([(codes == code).sum(0) for code in range(len(column.classes or ()))])
+            found[:, j] = votes.argmax(0)
+    return np.asarray(found)
+
+
+class MiceForest(Elsewhere):
     name = "miceforest"
     note = "LightGBM; `mean_match_candidates=0`, so that numbers are its predictions, not cells of similar rows"
     color = "#f0e442"
-    package = "miceforest"
-
-    def impute(self, columns: list[Column], visible: Floats) -> Filled:
-        import miceforest as mf
-        import pandas as pd
-
-        frame = pd.DataFrame({f"x{j}": visible[:, j] for j in range(visible.shape[1])})
-        for j, column in enumerate(columns):
-            if column.has_classes:
-                frame[f"x{j}"] = frame[f"x{j}"].astype("Int64").astype("category")
-        kernel = mf.ImputationKernel(frame, num_datasets=1, random_state=0, mean_match_candidates=0)
-        kernel.mice(5)
-        return Filled(kernel.complete_data(0).astype(float).to_numpy())
+    environment = Environment("miceforest", ("miceforest==6.0.5", "lightgbm==4.5.0"))
+    job = "miceforest"
 
 
-class HyperImpute(Peer):
+class UnmaskingTrees(Elsewhere):
+    name = "utrees"
+    note = "UnmaskingTrees 0.3.0, classes declared; the mean, or the most frequent class, of five drawn tables"
+    environment = Environment("utrees", ("utrees==0.3.0", "scikit-learn==1.5.2"))
+    job = "utrees"
+    n_tables = 5
+
+
+class ForestDiffusion(Elsewhere):
+    name = "forestdiffusion"
+    note = 'ForestDiffusion 1.0.6, `diffusion_type="vp"`, classes declared; the mean or mode of five drawn tables'
+    environment = Environment("forestdiffusion", ("ForestDiffusion==1.0.6",))
+    job = "forestdiffusion"
+    n_tables = 5
+
+
+HYPERIMPUTE = Environment("hyperimpute", ("hyperimpute==0.1.17", "torch==2.13.0", "pandas<3", "setuptools<81"))
+
+
+class HyperImpute(Elsewhere):
     name = "hyperimpute"
-    note = "HyperImpute, on class codes as if they were numbers"
+    note = "HyperImpute 0.1.17, on class codes as if they were numbers"
     color = "#0072b2"
-    package = "hyperimpute"
+    environment = HYPERIMPUTE
+    job = "hyperimpute"
+    settings = MappingProxyType({"plugin": "hyperimpute"})
 
-    def impute(self, columns: list[Column], visible: Floats) -> Filled:
-        import pandas as pd
-        from hyperimpute.plugins.imputers import Imputers
 
-        frame = pd.DataFrame(visible)
-        return Filled(to_classes(columns, np.asarray(Imputers().get("hyperimpute").fit_transform(frame), float)))
+class Miwae(Elsewhere):
+    name = "miwae"
+    note = "MIWAE as HyperImpute 0.1.17 ships it, on class codes as if they were numbers"
+    environment = HYPERIMPUTE
+    job = "hyperimpute"
+    settings = MappingProxyType({"plugin": "miwae"})
+
+
+class Gain(Elsewhere):
+    name = "gain"
+    note = "GAIN as HyperImpute 0.1.17 ships it, on class codes as if they were numbers"
+    environment = HYPERIMPUTE
+    job = "hyperimpute"
+    settings = MappingProxyType({"plugin": "gain"})
+
+
+class TabImpute(Elsewhere):
+    name = "tabimpute"
+    note = "TabImpute 0.0.4"
+    unable = "its package brings no weights; they are downloaded from Hugging Face"
+    environment = Environment("tabimpute", ("tabimpute==0.0.4",))
+    job = "tabimpute"
 
 
 # --- random forests -----------------------------------------------------------------------------------------------

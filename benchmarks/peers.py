@@ -1,12 +1,14 @@
 """Evenly's imputer against those that people use today: error on hidden cells, time, peak memory, calibration.
 
 Run: python benchmarks/peers.py [--data DIR] [--out FILE] [--dataset wine ...] [--peer missforest ...] [--masks 1-3]
-[--percents 10 20] [--mechanism mcar ...]. Every run has its own process and becomes one line of FILE (JSON); runs that
-FILE already has from the same code (`REVISIONS`) are not repeated. At the end it prints the ratio of evenly's error to
+[--percents 10 20] [--mechanism mcar ...] [--limit 600]. Every run has its own process and becomes one line of FILE
+(JSON), which says why if it failed or took more CPU seconds than the limit; runs that FILE already has from the same
+code (`REVISIONS`) are not repeated. At the end it prints the ratio of evenly's error to
 that of the best peer on the same cells. All peers get the same cells and are scored by `evenly.metrics.column_errors`,
 numbers without rounding.
 
-The peers are the classes in `peer_imputers.py`; those whose package is not installed are left out. Besides the paper's
+The peers are the classes in `peer_imputers.py`; packages of some are installed into environments of their own
+(`peer_environments.py`). Besides the paper's
 data sets there are small tables that need no download: --dataset iris cultivars diabetes tumours heart.
 """
 
@@ -18,6 +20,7 @@ import os
 import resource
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import warnings
@@ -30,6 +33,7 @@ from typing import Any
 
 import numpy as np
 import psutil
+from peer_environments import Failed
 from peer_imputers import PEERS, Flags, Floats, Record, own_names
 
 import evenly
@@ -56,7 +60,16 @@ def revision(one: Mapping[str, Any]) -> str:
 
 
 def current(records: Iterable[Record]) -> list[Record]:
-    """Return the records that were made by the code as it is now."""
+    """Return the records of runs with a result that were made by the code as it is now."""
+    return [one for one in _of_now(records) if "reason" not in one]
+
+
+def failures(records: Iterable[Record]) -> list[Record]:
+    """Return the records of runs without a result; each has the reason."""
+    return [one for one in _of_now(records) if "reason" in one]
+
+
+def _of_now(records: Iterable[Record]) -> list[Record]:
     return [one for one in records if one.get("revision", "1.1") == revision(one)]
 
 
@@ -321,16 +334,49 @@ def line(record: Record) -> str:
     return ", ".join(parts)
 
 
-def start(settings: Record, folder: str | None) -> Record | None:
-    """Make a run in a new process, so that memory is measured for it alone; print why if it fails, and return None."""
+def start(settings: Record, folder: str | None, limit: float = np.inf) -> Record:
+    """Make a run in a new process, so that memory is measured for it alone; return its record, or one with the reason.
+
+    Parameters
+    ----------
+    limit : float
+        The most CPU seconds, with those of all processes that it starts.
+    """
+    try:
+        PEERS[settings["peer"]].prepare()
+    except Failed as failed:
+        return settings | {"revision": revision(settings), "reason": str(failed)}
     command = [sys.executable, __file__, "--one", json.dumps(settings), *(["--data", folder] if folder else [])]
-    made = subprocess.run(command, capture_output=True, text=True, check=False)
-    if made.returncode:
-        reason = made.stderr.strip().splitlines()[-1:] or [f"ended with {made.returncode}"]
-        print(*settings.values(), "failed:", *reason, flush=True)
-        return None
-    record: Record = json.loads(made.stdout.splitlines()[-1])
-    return record
+    begun = cpu_seconds()
+    with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
+        with subprocess.Popen(command, stdout=out, stderr=err) as process:
+            late = _wait(process, begun + limit)
+        if process.returncode == 0:
+            out.seek(0)
+            record: Record = json.loads(out.read().splitlines()[-1])
+            return record
+        err.seek(0)
+        last = err.read().strip().splitlines()[-1:] or [f"ended with {process.returncode}"]
+    reason = f"more than {limit / 60.0:.0f} CPU minutes" if late else last[0].split(": ", 1)[-1]
+    return settings | {"revision": revision(settings), "reason": reason}
+
+
+def _wait(process: subprocess.Popen[bytes], limit: float) -> bool:
+    """Wait for a process; end it with all that it started when their CPU seconds reach a limit; return whether it was.
+
+    Those of this process count, too, so the limit is that of their sum.
+    """
+    while True:
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(1.0)
+            return False
+        if cpu_seconds() > limit:
+            own = psutil.Process(process.pid)
+            for one in (*own.children(recursive=True), own):
+                with suppress(psutil.NoSuchProcess):
+                    one.kill()
+            process.wait()
+            return True
 
 
 def main() -> None:
@@ -342,28 +388,29 @@ def main() -> None:
     parser.add_argument("--masks", default="1")
     parser.add_argument("--percents", nargs="*", type=int, default=[20])
     parser.add_argument("--mechanism", nargs="*", default=["mcar"], choices=MECHANISMS)
+    parser.add_argument("--limit", type=float, default=np.inf, help="CPU seconds of a run")
     parser.add_argument("--one", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.one:
         print(json.dumps(run(json.loads(given.one), given.data)))
         return
     lines = given.out.read_text().splitlines() if given.out.exists() else []
-    records = current(map(json.loads, lines))
-    done = {tuple(one[key] for key in KEYS) for one in records}
-    installed = [peer for peer in given.peer if PEERS[peer].installed()]
-    for peer in sorted(set(given.peer) - set(installed)):
-        print(f"{peer}: not installed")
-    asked = product(given.dataset, given.mechanism, given.percents, numbers(given.masks), installed)
+    known: list[Record] = [json.loads(line) for line in lines]
+    records = current(known)
+    done = {tuple(one[key] for key in KEYS) for one in (*records, *failures(known))}
+    asked = product(given.dataset, given.mechanism, given.percents, numbers(given.masks), given.peer)
     for dataset, mechanism, percent, mask, peer in asked:
         settings = dict(zip(KEYS, (dataset, percent, mask, mechanism, peer), strict=True))
         if tuple(settings.values()) in done:
             continue
-        record = start(settings, given.data)
-        if record:
-            records.append(record)
-            with given.out.open("a") as file:
-                file.write(json.dumps(record) + "\n")
-            print(line(record), flush=True)
+        record = start(settings, given.data, given.limit)
+        with given.out.open("a") as file:
+            file.write(json.dumps(record) + "\n")
+        if "reason" in record:
+            print(*settings.values(), "failed:", record["reason"], flush=True)
+            continue
+        records.append(record)
+        print(line(record), flush=True)
     print(*summary(records), sep="\n")
 
 

@@ -375,7 +375,7 @@ def main() -> None:
         print(json.dumps(run(json.loads(given.one))))
         return
     records = read(given.out)
-    peers = [peer for peer in given.peer if peer not in PEERS or PEERS[peer].installed()]
+    peers = [peer for peer in given.peer if peer not in PEERS or not PEERS[peer].unable]
     for table, mechanism, mask in product(given.table, given.mechanism, numbers(given.masks)):
         try:
             task = make_task(table, mechanism, mask)

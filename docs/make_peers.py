@@ -20,7 +20,7 @@ from evenly._support import require, write_bytes, write_text
 
 sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))
 from peer_imputers import PEERS, Evenly, EvenlyInferred, Peer, own_names
-from peers import SMALL, current
+from peers import SMALL, current, failures
 
 RESULTS = Path(__file__).parent / "results"
 PAGE = RESULTS / "peers.md"
@@ -286,6 +286,16 @@ def notes(records: Sequence[Record]) -> str:
     return "\n".join(f"- {peer.label}: {peer.note}" for peer in run_peers(records))
 
 
+def not_run(records: Sequence[Record]) -> str:
+    """Say why peers have no result, by data set and share."""
+    reasons: dict[tuple[str, str], dict[str, None]] = {}
+    for one in records:
+        cells = f"{one['dataset']} ({one['mechanism']} {one['percent']} %)"
+        reasons.setdefault((label(one["peer"]), one["reason"]), {})[cells] = None
+    lines = [[peer, ", ".join(cells), reason] for (peer, reason), cells in sorted(reasons.items())]
+    return table(["peer", "not on", "why"], lines)
+
+
 def balance(records: Sequence[Record]) -> str:
     """Errors of the same network under each scaling method."""
     lines = []
@@ -362,7 +372,8 @@ def as_png(figure: Any) -> bytes:
 
 def page(text: str) -> str:
     """Return the page with its tables made from the records, and notes on the peers if it has a place for them."""
-    records = current(read("peers.jsonl"))
+    every = read("peers.jsonl")
+    records = current(every)
     makers = {
         "answer": answer,
         "counts": counts,
@@ -376,6 +387,8 @@ def page(text: str) -> str:
     if "<!-- peers -->" in text:
         makers["peers"] = notes
     sections = {name: make(records) for name, make in makers.items()}
+    if "<!-- not_run -->" in text:
+        sections["not_run"] = not_run(failures(every))
     small = current(read("small.jsonl"))
     sections |= {"small": errors(small), "small_calibration": calibration(small)}
     return fill(text, sections | {"balance": balance(read("balance.jsonl"))})

@@ -259,7 +259,9 @@ def test_records_of_other_code_do_not_count():
 
 def test_what_is_recorded_by_the_same_code_is_not_run_again(tmp_path, monkeypatch, capsys):
     asked = []
-    monkeypatch.setattr(peers, "start", lambda settings, _: asked.append(settings["peer"]))
+    monkeypatch.setattr(
+        peers, "start", lambda settings, *_: asked.append(settings["peer"]) or settings | {"reason": "none"}
+    )
     out = tmp_path / "peers.jsonl"
     lines = [record("iterative", 0.1), {**record("evenly", 0.1), "revision": "1.1"}]
     out.write_text("".join(json.dumps(one) + "\n" for one in lines))
@@ -392,7 +394,7 @@ def ask(monkeypatch, out: Path, *options: str) -> list[str]:
     """Run the script with runs made in this process; return the peers that were run."""
     asked = []
 
-    def start(settings, folder):
+    def start(settings, folder, limit):
         asked.append(settings["peer"])
         return peers.run(settings, folder)
 
@@ -416,12 +418,31 @@ def test_a_new_peer_is_one_class_for_the_benchmark(toy, tmp_path, monkeypatch, c
     assert peers.summary([record("evenly", 0.1), record("toy", 0.2)]) == ["mcar 20 wine 1: evenly 0.500 x toy"]
 
 
-def test_a_peer_is_run_only_where_its_package_is_installed(toy, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(toy, "package", "no_such_package")
-    assert ask(monkeypatch, tmp_path / "peers.jsonl", "--peer", "toy", "mean-or-mode") == ["mean-or-mode"]
-    assert "toy: not installed" in capsys.readouterr().out
-    packages = {name: peer.package for name, peer in imputers.PEERS.items() if peer.package}
-    assert packages == {"miceforest": "miceforest", "hyperimpute": "hyperimpute", "toy": "no_such_package"}
+def test_why_a_peer_gave_no_result_is_recorded_and_it_is_not_run_again(toy, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(toy, "unable", "it has no weights", raising=False)
+    out = tmp_path / "peers.jsonl"
+    monkeypatch.setattr(sys, "argv", ["peers.py", "--out", str(out), "--dataset", "iris", "--peer", "toy"])
+    for said in ("iris 20 1 mcar toy failed: it has no weights", ""):
+        peers.main()
+        assert said in capsys.readouterr().out
+    (made,) = map(json.loads, out.read_text().splitlines())
+    assert (made["peer"], made["reason"], made["revision"]) == ("toy", "it has no weights", "1.7")
+    assert peers.current([made]) == []
+    assert peers.failures([made]) == [made]
+
+
+def test_a_run_that_takes_too_long_is_ended_with_all_that_it_started():
+    child = "import subprocess, sys; subprocess.run([sys.executable, '-c', 'while True: pass'])"
+    with subprocess.Popen([sys.executable, "-c", child]) as process:
+        assert peers._wait(process, peers.cpu_seconds() + 0.5)
+        assert process.returncode
+
+
+def test_drawn_tables_are_averaged_and_classes_voted_for():
+    columns = [Column(name="x", kind="real"), Column(name="color", kind="categorical", classes=[0, 1, 2])]
+    tables = [np.array([[1.0, 2.0]]), np.array([[2.0, 0.0]]), np.array([[6.0, 2.4]])]
+    assert imputers.average_tables(columns, tables).tolist() == [[3.0, 2.0]]
+    assert imputers.average_tables(columns, [np.array([[1.0, 7.0]])]).tolist() == [[1.0, 2.0]]
 
 
 def test_a_peer_is_not_run_on_kinds_that_it_cannot_impute(toy, monkeypatch):

@@ -275,8 +275,8 @@ def test_draws_recover_only_the_cells_of_their_turn_and_are_those_of_all_cells(m
     drawn = imputer.sample(shown, 2)
     assert sum(sizes) == 2 * hidden.sum()
 
-    def predict_all(self, table, rows, *, draw=None, networks=None, wanted=None):
-        for where, found in predict(self, table, rows, draw=draw, networks=networks):
+    def predict_all(self, table, rows, *, draw=None, parameters=None, wanted=None):
+        for where, found in predict(self, table, rows, draw=draw, parameters=parameters):
             yield where, [one.take(mine) for one, mine in zip(found, wanted[where].T, strict=True)]
 
     monkeypatch.setattr(Predictor, "predict", predict_all)

@@ -21,13 +21,15 @@ from evenly.imputation.calibration_choice import (
 from evenly.imputation.encoding import EncodedTable
 from evenly.imputation.ensemble import Ensemble, chunk_size, chunks
 from evenly.imputation.experts import Experts, join
-from evenly.imputation.gaussian import fit_validated, no_gaussian
-from evenly.imputation.growing import Work
-from evenly.imputation.kernel_fitting import fit_kernels
+from evenly.imputation.gaussian import Gaussian, fit_validated, no_gaussian
+from evenly.imputation.growing import Grown, Work
+from evenly.imputation.kernel_fitting import Regressed, fit_kernels
 from evenly.imputation.neighbours import Neighbours, index_rows
 from evenly.imputation.predictors import Pass
 from evenly.imputation.stacking import choose_stacking_weights
+from evenly.imputation.tilt_fitting import Part, divide, fit_tilts
 from evenly.models import Data
+from evenly.predictive import Predictive
 from evenly.tables import Floats
 
 Flags = npt.NDArray[np.bool_]
@@ -70,14 +72,12 @@ def calibrate_ensemble(
     late = work.deadline.left() <= 0.0
     gaussian, by_gaussian = no_gaussian(table, held) if late else fit_validated(table, held, rng, ensemble.passes)
     advance(0.4)
-    grown = fit_trees(table, gaussian, ensemble.passes, held, work)
+    parts = [] if gaussian is None else divide(data.mask[:, : table.layout.n_columns])
+    grown = fit_trees(table, gaussian, ensemble.passes, [*held, *parts], work)
     advance(0.6)
-    regressed = fit_kernels(table, gaussian, ensemble.passes, held, work)
+    regressed = fit_kernels(table, gaussian, ensemble.passes, [*held, *parts], work)
     asked = [
-        [
-            Experts(by_set[j], *(each.predicted[i] if each else None for each in pair))
-            for i, by_set in enumerate(by_gaussian)
-        ]
+        [Experts(by_gaussian[i][j], *_of_set(pair, i)) for i in range(len(held))]
         for j, pair in enumerate(zip(grown, regressed, strict=True))
     ]
     cells = [_validation_cells(table, j, predicted, own) for j, own in enumerate(asked)]
@@ -93,22 +93,63 @@ def calibrate_ensemble(
     index = None
     if any(one.neighbours for one in chosen):
         index = index_rows(table.values, table.classes, rng)
+    calibrated = _with_experts(replace(ensemble, neighbours=index), chosen, gaussian, grown, regressed)
+    by_part = [
+        [Experts(None, *_of_set(pair, len(held) + i)) for pair in zip(grown, regressed, strict=True)]
+        for i in range(len(parts))
+    ]
+    return _with_tilts(calibrated, table.calibrated(chosen), data, list(zip(parts, by_part, strict=True)))
+
+
+def _with_experts(
+    ensemble: Ensemble,
+    chosen: Sequence[Calibration],
+    gaussian: Gaussian | None,
+    grown: Sequence[Grown | None],
+    regressed: Sequence[Regressed | None],
+) -> Ensemble:
+    """Return the ensemble with the calibrations, and the experts that have a weight in them."""
+    names = ensemble.layout.names
     return replace(
         ensemble,
-        calibrations=dict(zip(table.layout.names, chosen, strict=True)),
+        calibrations=dict(zip(names, chosen, strict=True)),
         gaussian=gaussian if any(any(one.expert_weights) for one in chosen) else None,
         trees={
             name: own.trees
-            for name, own, one in zip(table.layout.names, grown, chosen, strict=True)
+            for name, own, one in zip(names, grown, chosen, strict=True)
             if own is not None and one.tree_weight
         },
         kernels={
             name: own.kernel
-            for name, own, one in zip(table.layout.names, regressed, chosen, strict=True)
+            for name, own, one in zip(names, regressed, chosen, strict=True)
             if own is not None and one.kernel_weight
         },
-        neighbours=index,
     )
+
+
+def _of_set(experts: Sequence[Grown | Regressed | None], i: int) -> list[Predictive | None]:
+    """Return what experts predict of a column's cells in the i-th set."""
+    return [None if one is None else one.predicted[i] for one in experts]
+
+
+def _with_tilts(
+    ensemble: Ensemble, table: EncodedTable, data: Data, parts: Sequence[tuple[Flags, Sequence[Experts]]]
+) -> Ensemble:
+    """Fit tilts to the cells of parts, given what experts predict of them."""
+
+    def of(cells: Flags, experts: Sequence[Experts]) -> Part:
+        shown = table.learn_from(data, cells)
+        by_network = [_predict_held(ensemble, shown, cells, one) for one in ensemble.networks]
+
+        def predict(j: int, by_experts: Experts) -> Predictive:
+            spec, _, calibration = table.columns[j]
+            naturals = ([of_feature.naturals for of_feature in one[table.features[j]]] for one in by_network)
+            first, *others = (spec.predict(one, calibration, by_experts) for one in naturals)
+            return first.mix(others)
+
+        return Part(cells, predict, experts)
+
+    return replace(ensemble, tilts=fit_tilts(table, ensemble.gaussian, ensemble.passes, [of(*one) for one in parts]))
 
 
 def _predict_held(ensemble: Ensemble, data: Data, held: Flags, shared: Any) -> list[_Predicted]:

@@ -18,13 +18,14 @@ from evenly.imputation.calibration import PLAIN, Calibration
 from evenly.imputation.columns import ColumnSpec, ModelledColumn, spec_from_plain
 from evenly.imputation.encoding import EncodedColumn, EncodedTable, lay_out
 from evenly.imputation.experts import NO_EXPERTS, Experts
-from evenly.imputation.gaussian import Gaussian, expect, from_expected, gaussian_features
+from evenly.imputation.gaussian import Gaussian, expect, first_features, from_expected, gaussian_features
 from evenly.imputation.kernels import Kernel, kernels_from_tensors, kernels_to_tensors, predict_by_kernel
 from evenly.imputation.learned_rows import LearnedRows
 from evenly.imputation.level_means import LevelMeans, plan_means
 from evenly.imputation.neighbours import NeighbourIndex, index_rows
 from evenly.imputation.panels import Panel, SavedPanel
 from evenly.imputation.predictors import Pass, plan_passes
+from evenly.imputation.tilts import Place, Tilt, tilts_from_tensors, tilts_to_tensors
 from evenly.imputation.trees import Trees, predict_by_trees, trees_from_tensors, trees_to_tensors
 from evenly.models import MODELS, Expected, Layout, Model, check_arrays, flatten, unflatten
 from evenly.scaling import FittedColumn
@@ -83,6 +84,8 @@ class Ensemble:
     """The rows of fit by their units, if there are some."""
     scales: Mapping[str, float] = field(default_factory=dict)
     """The scales that training ended with, by feature, under a rule that moves them."""
+    tilts: Mapping[str, Tilt] = field(default_factory=dict)
+    """The tilts of the columns that have one, to draw parameters from."""
     interrupted: bool = False
     """Whether Ctrl-C ended its training, or its calibration; not saved."""
 
@@ -116,8 +119,12 @@ class Ensemble:
         ]
         return EncodedTable(tuple(columns), self.layout, self.levels, self.panel)
 
-    def ask_experts(self, table: EncodedTable, cells: Mapping[int, Flags]) -> dict[int, Experts]:
-        """Return the experts' predictions of some cells of some columns; NaN at those that are known.
+    def ask_experts(
+        self, table: EncodedTable, cells: Mapping[int, Flags]
+    ) -> tuple[dict[int, Experts], dict[int, Place]]:
+        """Return the experts' predictions of some cells of some columns, NaN at those that are known.
+
+        Also what tilts regress these cells on; both are empty without a Gaussian expert.
 
         Parameters
         ----------
@@ -125,13 +132,14 @@ class Ensemble:
             Which rows' cells are wanted, by the number of the column.
         """
         if self.gaussian is None:
-            return dict.fromkeys(cells, NO_EXPERTS)
+            return dict.fromkeys(cells, NO_EXPERTS), {}
         features = gaussian_features(table)
         means, stds = expect(self.gaussian, features)
         by_gaussian = from_expected(table, means, stds)
         filled = np.where(np.isnan(features), means, features)
-        found = {}
+        found, places, firsts = {}, {}, first_features(table)
         for j, wanted in cells.items():
+            places[j] = Place(filled, np.nan_to_num(stds[:, firsts[j]] ** 2)).take(wanted)
             one, name = by_gaussian[j], table.columns[j].spec.name
             trees, kernel = self.trees.get(name), self.kernels.get(name)
             own = filled if trees is not None and trees.needs_filled else features
@@ -140,7 +148,7 @@ class Ensemble:
                 None if trees is None else predict_by_trees(trees, table, j, wanted, own),
                 None if kernel is None else predict_by_kernel(kernel, table, j, wanted, filled),
             )
-        return found
+        return found, places
 
     # --- saving ---------------------------------------------------------------------------------------------------
 
@@ -158,6 +166,7 @@ class Ensemble:
         if self.gaussian is not None:
             tensors |= {f"gaussian_{name}": array for name, array in self.gaussian._asdict().items()}
         tensors |= trees_to_tensors(self.trees) | kernels_to_tensors(self.kernels)
+        tensors |= tilts_to_tensors(self.tilts)
         if self.neighbours is not None:
             tensors["neighbours"] = self.neighbours.values
         if self.learned is not None:
@@ -179,6 +188,7 @@ class Ensemble:
             "predictors": {name: list(own) for name, own in self.predictors.items()},
         }
         content |= {} if self.panel is None else {"panel": self.panel.to_plain()}
+        content |= {"tilts": list(self.tilts)} if self.tilts else {}
         return content | ({"scales": dict(self.scales)} if self.scales else {}), tensors
 
     @classmethod
@@ -226,6 +236,7 @@ class Ensemble:
             _levels_of(tensors, modelled),
             panel,
             saved.scales,
+            tilts_from_tensors(saved.tilts if gaussian is not None else [], modelled, tensors),
         )
 
 
@@ -243,6 +254,7 @@ class SavedEnsemble(Content):
     kernels: list[str]
     predictors: dict[str, list[str]]
     panel: SavedPanel | None = None
+    tilts: list[str] = Field(default_factory=list)
     scales: dict[str, Annotated[float, Field(gt=0.0, allow_inf_nan=False)]] = Field(default_factory=dict)
 
 

@@ -188,6 +188,11 @@ def feature_owners(table: EncodedTable) -> npt.NDArray[np.intp]:
     return np.repeat(np.arange(len(widths)), widths)
 
 
+def first_features(table: EncodedTable) -> npt.NDArray[np.intp]:
+    """Return the place of each column's first feature among those of the Gaussian expert."""
+    return np.searchsorted(feature_owners(table), np.arange(len(table.columns)))
+
+
 def gaussian_features(table: EncodedTable) -> Floats:
     """Return the features of the joint normal: rows x features, NaN where missing."""
     return np.concatenate([one.spec.gaussian_features(one.values) for one in table.columns], axis=1)

@@ -299,9 +299,9 @@ class Imputer(Scored, Shown, TransformerMixin, BaseEstimator):  # type: ignore[m
     def sample(self, X: Any, n: int = 5, *, delta: Mapping[Any, Any] | None = None) -> list[Any]:
         """Return n complete tables, for multiple imputation; see `evenly.pool`.
 
-        In each, latent variables and missing cells are drawn at random; under `masked`, a row's missing cells are drawn
-        one after the other, in random order, each given those before. `delta` shifts drawn cells, as in `transform`;
-        cells that are drawn later are given the shifted ones.
+        In each, latent variables and missing cells are drawn at random; under `masked`, parameters are drawn too, and a
+        row's missing cells one after the other, in random order, each given those before. `delta` shifts drawn cells,
+        as in `transform`; cells that are drawn later are given the shifted ones.
         """
         if not (isinstance(n, numbers.Integral) and int(n) >= 1):
             raise TableError(f"n = {n!r}", "expected a whole number from 1")

@@ -19,6 +19,7 @@ from evenly.imputation.encoding import EncodedTable
 from evenly.imputation.ensemble import Ensemble, chunks
 from evenly.imputation.predictors import Pass
 from evenly.imputation.rules import Limits, truncate, visible
+from evenly.imputation.tilts import N_DRAWS, Tilt
 from evenly.models import Data
 from evenly.predictive import Predictive, TruncatedPredictive
 from evenly.tables import Floats
@@ -37,6 +38,14 @@ BEYOND = 2
 """Draws at or beyond each end of an interval: the position of a single extreme draw is too noisy."""
 
 
+class Parameters(NamedTuple):
+    """The parameters that predictions are made with."""
+
+    networks: Sequence[Any]
+    tilts: Mapping[str, Tilt]
+    """Those of columns that have one."""
+
+
 class _Chunk(NamedTuple):
     """Rows that are predicted at once."""
 
@@ -48,7 +57,7 @@ class _Chunk(NamedTuple):
     """Which of these rows are wanted in each modelled column."""
     draws: list[tuple[tuple[int, ...] | None, bool]]
     """Seeds of the latent variables, and whether all rows use the same random numbers."""
-    networks: Sequence[Any]
+    parameters: Parameters
 
 
 @dataclass(frozen=True)
@@ -81,7 +90,7 @@ class Predictor:
         rows: Rows,
         *,
         draw: int | None = None,
-        networks: Sequence[Any] | None = None,
+        parameters: Parameters | None = None,
         wanted: Flags | None = None,
         prepared: Prepared | None = None,
     ) -> Iterator[tuple[Rows, list[Predictive]]]:
@@ -91,8 +100,8 @@ class Predictor:
         ----------
         draw : int, optional
             The index of a draw of the latent variables; by default, predictions are at their mean, or averaged.
-        networks : sequence, optional
-            The networks to use; by default, all of the ensemble.
+        parameters : Parameters, optional
+            The networks and tilts to use; by default, all networks of the ensemble, and no tilts.
         wanted : array, optional
             The cells to predict, rows x modelled columns; by default, all cells of the rows. Columns that have the same
             predictors as no wanted cell are None.
@@ -106,7 +115,7 @@ class Predictor:
                 len(where),
                 [np.ones(len(where), bool) if wanted is None else wanted[where, j] for j in range(len(table.columns))],
                 self._draws(draw, number),
-                networks or self.ensemble.networks,
+                parameters or Parameters(self.ensemble.networks, {}),
             )
             found: list[Any] = [None] * len(table.columns)
             for turn, one in enumerate(self.ensemble.passes):
@@ -132,9 +141,9 @@ class Predictor:
         ensemble, model = self.ensemble, self.ensemble.model
         table = chunk.table.showing(one.shown)
         some = table.rows(slice(chunk.n_rows))
-        experts = ensemble.ask_experts(some, {j: chunk.cells[j] for j in one.targets})
+        experts, places = ensemble.ask_experts(some, {j: chunk.cells[j] for j in one.targets})
         found: list[list[Predictive]] = [[] for _ in one.targets]
-        for (i, shared), (seed, alike) in product(enumerate(chunk.networks), chunk.draws):
+        for (i, shared), (seed, alike) in product(enumerate(chunk.parameters.networks), chunk.draws):
             known = {} if ensemble.learned is None else {"rows": ensemble.learned.find(table.values, i)}
             naturals = model.predict_natural(table.layout, shared, data, seed, alike=alike, **known)
             for j, own in zip(one.targets, found, strict=True):
@@ -145,6 +154,11 @@ class Predictor:
                 ]
                 own.append(spec.predict(cells, calibration, experts[j]))
         mixed = [first.mix(others) for first, *others in found]
+        for at, j in enumerate(one.targets):
+            spec = table.columns[j].spec
+            tilt = chunk.parameters.tilts.get(spec.name)
+            if tilt is not None:
+                mixed[at] = tilt.apply(spec, mixed[at], places[j])
         return self._with_neighbours(some, mixed, one.targets, chunk.cells)
 
     def _draws(self, draw: int | None, chunk: int) -> list[tuple[tuple[int, ...] | None, bool]]:
@@ -225,7 +239,8 @@ class Predictor:
     def draw(self, table: EncodedTable, missing: Flags, i: int, prepared: Prepared | None = None) -> list[Floats]:
         """Return the i-th draw of the missing cells (rows x modelled columns).
 
-        If the model predicts cell by cell, the cells of a row are drawn one after the other, each given those before.
+        If the model predicts cell by cell, the cells of a row are drawn one after the other, each given those before,
+        with tilts that are drawn once. Without tilts, the networks take turns.
         """
         rng = np.random.default_rng((self.seed, i))
         n_rows = len(missing)
@@ -238,12 +253,12 @@ class Predictor:
         table = replace(table, columns=tuple(one._replace(values=one.values.copy()) for one in table.columns))
         turns = np.argsort(np.argsort(np.where(missing, rng.random(missing.shape), 2.0), axis=1), axis=1)
         counts, left, drawing = missing.sum(1), missing.copy(), table.rules.drawing()
-        network = self.ensemble.networks[i % len(self.ensemble.networks)]
+        parameters = self._draw_parameters(i)
         for turn in range(int(counts.max(initial=0))):
             wanted = left & (turns == turn)
             rows, limits = np.flatnonzero(counts > turn), drawing.limits()
             with part(*(np.minimum(counts, turn + k).sum() / counts.sum() for k in (0, 1))):
-                for where, found in self.predict(table, rows, networks=[network], wanted=wanted):
+                for where, found in self.predict(table, rows, parameters=parameters, wanted=wanted):
                     for j, (index, column, one) in enumerate(zip(self._modelled, table.columns, found, strict=True)):
                         drawn_rows = where[wanted[where, j]]
                         if len(drawn_rows):
@@ -258,6 +273,14 @@ class Predictor:
                     table.columns[j].values[closed] = visible(table.columns[j].spec.fitted, follows)[closed]
                     left[:, j] &= ~closed
         return table.rules.settle(filled)
+
+    def _draw_parameters(self, i: int) -> Parameters:
+        """Return the parameters of the i-th draw."""
+        networks, tilts = self.ensemble.networks, self.ensemble.tilts
+        if not tilts:
+            return Parameters([networks[i % len(networks)]], {})
+        which = int(np.random.default_rng(self.seed).permutation(N_DRAWS)[i % N_DRAWS])
+        return Parameters(networks, {name: one.drawn(which) for name, one in tilts.items()})
 
     def draw_some(
         self, table: EncodedTable, missing: Flags, n: int, prepared: Prepared | None = None

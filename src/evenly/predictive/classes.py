@@ -21,7 +21,7 @@ class ClassPredictive(Predictive):
     """Rows x classes."""
 
     def tilted(self, log_odds: Floats) -> Self:
-        """Return the distributions with the log-odds of each class, against all others, shifted.
+        """Return the distributions with the log-odds of each class, against all others, shifted: alike or row by row.
 
         Examples
         --------
@@ -30,7 +30,7 @@ class ClassPredictive(Predictive):
         >>> BinaryPredictive(smokes, np.array([0.5])).tilted(np.log([1.0, 3.0])).probability
         array([0.75])
         """
-        shares = self.probabilities * np.exp(log_odds - log_odds.max())
+        shares = self.probabilities * np.exp(log_odds - log_odds.max(-1, keepdims=True))
         return self._with(shares / shares.sum(-1, keepdims=True))
 
     @abstractmethod

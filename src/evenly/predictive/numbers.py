@@ -76,6 +76,22 @@ class BinnedPredictive(NumberPredictive):
         means, probabilities = average([one.means for one in every]), average([one.probabilities for one in every])
         return type(self)(self.column, self.bins, means, probabilities)
 
+    def tilted(self, log_factors: Floats) -> Self:
+        """Return the distributions with each bin's probability multiplied by a factor; the mean is that of the bins.
+
+        Examples
+        --------
+        >>> from evenly.predictive.bins import make_bins
+        >>> from evenly.tables import Column
+        >>> bins = make_bins(np.array([0.0, 0.0, 1.0, 1.0]))
+        >>> cells = BinnedPredictive(Column(name="wait", kind="real"), bins, np.array([0.5]), np.array([[0.5, 0.5]]))
+        >>> cells.tilted(np.log([[1.0, 3.0]])).mean()
+        array([0.75])
+        """
+        shares = self.probabilities * np.exp(log_factors - log_factors.max(-1, keepdims=True))
+        shares = shares / shares.sum(-1, keepdims=True)
+        return type(self)(self.column, self.bins, self.bins.means(shares), shares)
+
     def with_values(self, share: Floats, weights: Floats, values: Floats) -> Self:
         mixed = add_mass(self.probabilities, share, weights, self.bins.codes(values))
         return type(self)(self.column, self.bins, (1.0 - share) * self.means + (weights * values).sum(1), mixed)
