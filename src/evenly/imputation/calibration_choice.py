@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -46,6 +46,8 @@ PRIOR_CELLS = 5.0
 """Prior strength, in cells, of leaving the predictions as they are."""
 FEWEST = 10
 """With fewer validation cells, predictions are not calibrated."""
+SURELY = 2.0
+"""Standard errors by which the most probable level must be better than the mean: most doubtful numbers are numbers."""
 FEWEST_OTHERS = 10
 """If one number fills most of a column, fewer other cells than this are too few to have any among validation cells."""
 
@@ -108,7 +110,10 @@ def calibrate(cells: ValidationCells, start: Calibration = PLAIN) -> Calibration
     ]
     penalty = [np.log(one.inverse_temperature) ** 2 + (start.model_weight - one.model_weight) ** 2 for one in tried]
     scores = [score(one.apply(shares, marginal)) for one in tried]
-    return tried[int(np.argmax(scores - PRIOR_CELLS / len(cells.truth) * np.array(penalty)))]
+    chosen = tried[int(np.argmax(scores - PRIOR_CELLS / len(cells.truth) * np.array(penalty)))]
+    if isinstance(spec, BinnedColumn) and spec.column.may_have_classes and spec.bins.single:
+        return replace(chosen, estimate=_choose_estimate(cells, spec.bins, chosen))
+    return chosen
 
 
 def _probabilities(predicted: Predictive) -> Floats:
@@ -141,6 +146,25 @@ def _calibrate_mean(cells: ValidationCells, spec: BinnedColumn, start: Calibrati
     if clearly_better((shrunk - wanted) ** 2, wanted**2):
         return start
     return replace(start, max_deviation=MAX_DEVIATION * float(np.abs(shrunk).max()) * spec.std)
+
+
+def _choose_estimate(cells: ValidationCells, bins: Bins, calibration: Calibration) -> Literal["mean", "mode"]:
+    """Choose what is imputed for numbers that may be codes: the mean, unless the most probable level is clearly better.
+
+    A mean has the least squared error, which counts for numbers; the most probable level is most often right, which
+    counts for codes. The loss is the sum of both, each relative to that of the estimate which is best by it.
+    """
+    predicted, truth = cells.predict(calibration), cells.truth
+    mean, mode = predicted.mean(), predicted.mode()
+    levels = np.asarray(bins.mean)
+    nearest = levels[np.abs(mean[:, None] - levels).argmin(1)]
+    usual = max(float((mode != truth).mean()), 1.0 / len(truth)), max(float(((mean - truth) ** 2).mean()), 1e-300)
+    # Errors are compared by their root: a square that is larger by 2 % is an error that is larger by 1 %.
+    by_mode, by_mean = (
+        (level != truth) / usual[0] + 0.5 * (number - truth) ** 2 / usual[1]
+        for level, number in ((mode, mode), (nearest, mean))
+    )
+    return "mode" if clearly_better(by_mode, by_mean, SURELY) else "mean"
 
 
 def _log_score(codes: npt.NDArray[np.int_], shares: Floats) -> float:

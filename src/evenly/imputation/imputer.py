@@ -27,6 +27,7 @@ from evenly.imputation.callbacks import Callback
 from evenly.imputation.columns import BinnedColumn
 from evenly.imputation.deltas import read_deltas
 from evenly.imputation.ensemble import Ensemble
+from evenly.imputation.estimates import explain_estimates
 from evenly.imputation.filling import OpenedTable, fill, filling, open_for, warn_of_cells
 from evenly.imputation.fitting import fit_ensemble
 from evenly.imputation.lazy_filling import transform_lazily
@@ -71,7 +72,8 @@ class Imputer(Scored, Shown, TransformerMixin, BaseEstimator):  # type: ignore[m
         follows a colon: "cagrad:0.8". See the page on balancing.
     estimate : {"mean", "median", "mode"}
         Which value of a number's distribution is imputed. For classes it is the most probable one (with "median", the
-        median class if they are ordered).
+        median class if they are ordered); for numbers that may be codes, instead of the mean, if the note of `schema_`
+        says so.
     precision : {"column", "full"}
         Whether imputed numbers are rounded to the precision that the column was recorded with: 38.4 stays at one
         decimal, multiples of 50 stay such. With "full", only a column's type rounds.
@@ -212,7 +214,8 @@ class Imputer(Scored, Shown, TransformerMixin, BaseEstimator):  # type: ignore[m
         if hasattr(scaler, "feature_names_in_"):
             self.feature_names_in_ = scaler.feature_names_in_
         self.n_features_in_, self.seed_ = scaler.n_features_in_, scaler.seed_
-        self.scaler_, self.schema_, self.ensemble_ = scaler, scaler.schema_, ensemble
+        self.scaler_, self.ensemble_ = scaler, ensemble
+        self.schema_ = explain_estimates(scaler.schema_, ensemble.calibrations)
         curves = ensemble.curves
         self.history_: dict[str, Any] = {"elbo": curves.elbo, "log_likelihood": dict(curves.log_likelihood)}
         self.baseline_ = dict(curves.baseline)

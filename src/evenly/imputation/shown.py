@@ -16,7 +16,7 @@ from evenly.imputation.filling import OpenedColumn, OpenedTable
 from evenly.imputation.plots import draw_curves, draw_imputed, draw_intervals, trailing_mean
 from evenly.imputation.predictor import Predictor
 from evenly.predictive import Predictive
-from evenly.tables import Floats
+from evenly.tables import Floats, Schema
 
 SIZE = (7.0, 3.6)
 """Inches of a picture."""
@@ -26,6 +26,7 @@ class Shown:
     """An imputer's side that people look at."""
 
     ensemble_: Ensemble
+    schema_: Schema
     history_: dict[str, Any]
     baseline_: dict[str, float]
     _table: Any = None
@@ -60,7 +61,8 @@ class Shown:
         rows: list[list[str | Bar]] = []
         for one in specs:
             missing = f"{1.0 - one.observed:.0%}" if isinstance(one, ModelledColumn) else "–"
-            note = "" if isinstance(one, ModelledColumn) else one.column.note or "not modelled"
+            note = self.schema_[one.name].note if one.column.may_have_classes else ""
+            note = note if isinstance(one, ModelledColumn) else one.column.note or "not modelled"
             rows.append([one.name, one.column.kind, missing, gains[one.name], note])
         title = f"Fitted to {self.ensemble_.n_rows:,} rows of {len(rows)} columns"
         headers = ["column", "kind", "missing", "gain over its own distribution (nats a cell)", "note"]

@@ -71,6 +71,11 @@ class Bins:
         low, high, mean, share = (np.asarray(part, np.float64) for part in (self.low, self.high, self.mean, self.share))
         return low, high, mean, share
 
+    @property
+    def single(self) -> bool:
+        """Whether every bin is a single value, so that the distribution is one of levels."""
+        return all(low == high for low, high in zip(self.low, self.high, strict=True))
+
     @cached_property
     def edges(self) -> Floats:
         """The edges between bins: midway between the largest value of one and the smallest of the next."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Self
 
@@ -46,6 +46,12 @@ class BinnedPredictive(NumberPredictive):
     means: Floats
     probabilities: Floats
     """Rows x bins."""
+    usual: str = "mean"
+    """The estimate that `estimate("mean")` returns: the mode, where numbers were found to be codes of classes."""
+
+    def estimate(self, which: str) -> Floats:
+        """Return the mean, the median or the mode of each distribution; of codes, the mode instead of the mean."""
+        return super().estimate(self.usual if which == "mean" else which)
 
     @cached_property
     def std(self) -> Floats:
@@ -74,7 +80,7 @@ class BinnedPredictive(NumberPredictive):
     def mix(self, others: Sequence[Self]) -> Self:
         every = (self, *others)
         means, probabilities = average([one.means for one in every]), average([one.probabilities for one in every])
-        return type(self)(self.column, self.bins, means, probabilities)
+        return replace(self, means=means, probabilities=probabilities)
 
     def tilted(self, log_factors: Floats) -> Self:
         """Return the distributions with each bin's probability multiplied by a factor; the mean is that of the bins.
@@ -94,15 +100,15 @@ class BinnedPredictive(NumberPredictive):
 
     def with_values(self, share: Floats, weights: Floats, values: Floats) -> Self:
         mixed = add_mass(self.probabilities, share, weights, self.bins.codes(values))
-        return type(self)(self.column, self.bins, (1.0 - share) * self.means + (weights * values).sum(1), mixed)
+        return replace(self, means=(1.0 - share) * self.means + (weights * values).sum(1), probabilities=mixed)
 
     def take(self, rows: Any) -> Self:
-        return type(self)(self.column, self.bins, self.means[rows], self.probabilities[rows])
+        return replace(self, means=self.means[rows], probabilities=self.probabilities[rows])
 
     def append(self, others: Sequence[Self]) -> Self:
         every = (self, *others)
-        means = np.concatenate([one.means for one in every])
-        return type(self)(self.column, self.bins, means, np.concatenate([one.probabilities for one in every]))
+        means, probabilities = ([getattr(one, name) for one in every] for name in ("means", "probabilities"))
+        return replace(self, means=np.concatenate(means), probabilities=np.concatenate(probabilities))
 
 
 @dataclass(frozen=True)

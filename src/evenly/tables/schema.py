@@ -149,6 +149,11 @@ class Column(BaseModel):
         return self.kind in CLASS_KINDS
 
     @property
+    def may_have_classes(self) -> bool:
+        """Whether it is taken for numbers, which may as well be codes of classes."""
+        return not self.has_classes and self.confidence == "doubtful" and self.alternative in CLASS_KINDS
+
+    @property
     def has_rest(self) -> bool:
         """Whether it has so many classes that those after the first hundred are modelled as one."""
         return self.kind == "categorical" and len(self.classes or ()) > MOST_SINGLE

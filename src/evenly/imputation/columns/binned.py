@@ -89,7 +89,8 @@ class BinnedColumn(ModelledColumn):
         mean = calibration.model_weight * mean + (1.0 - calibration.model_weight) * self.mean
         if np.isfinite(calibration.max_deviation):
             mean = np.clip(mean, self.mean - calibration.max_deviation, self.mean + calibration.max_deviation)
-        return BinnedPredictive(self.column, self.bins, mean, calibration.apply(likely, self.bins.share))
+        shares = calibration.apply(likely, self.bins.share)
+        return BinnedPredictive(self.column, self.bins, mean, shares, calibration.estimate)
 
     def _mean_of(self, normal: Floats) -> Floats:
         """Return the mean under the normal, in the table's units."""
