@@ -23,7 +23,7 @@ MASSES: dict[str, dict[str, Any]] = {
 }
 HMC_STEPS = 16
 """Gradients by draw of plain HMC."""
-SGLD_RATES = np.logspace(-10.0, -1.0, 10)
+SGLD_RATES = np.logspace(-8.0, -2.0, 13)
 SGLD_BATCH = 0.1
 """The share of the rows in a batch of SGLD."""
 
@@ -36,7 +36,8 @@ def measure_chains(sampler: str, name: str, method: str, settings: dict[str, Any
     if sampler == "nuts":
         kernel: Any = NUTS(moved, init_strategy=init_to_median, max_tree_depth=depth, **MASSES[settings["mass"]])
     else:
-        kernel = HMC(moved, init_strategy=init_to_median, num_steps=HMC_STEPS, **MASSES[settings["mass"]])
+        steps = {"num_steps": HMC_STEPS, "trajectory_length": None}
+        kernel = HMC(moved, init_strategy=init_to_median, **steps, **MASSES[settings["mass"]])
     keys = jnp.concatenate([jax.random.split(jax.random.key(seed), chains) for seed in seeds])
 
     def step(state: Any, _: Any) -> Any:
