@@ -27,6 +27,8 @@ METHODS = ("raw", "std", "lip")
 AIMS = {"raw": 2.0, "std": 1.2}
 """How many times the effective draws by gradient of either lip was to have on most models, at warm-ups up to SHORT."""
 SHORT = 300
+MET = 1.1
+"""The largest R-hat of chains that have met."""
 N_MODELS = 5
 """The models of the design for chains."""
 NEARER = 0.2
@@ -164,7 +166,18 @@ def answer_nuts(records: Sequence[Record]) -> Iterator[str]:
                 models = f"{len(known)} model{'s' if len(known) > 1 else ''}"
         if said:
             head = f"**NUTS, {mass} mass matrix, warm-up {warmup}**, {models}, geometric means:"
-            yield f"{head} the effective draws by gradient under lip are {' and '.join(said)}."
+            yield f"{head} the effective draws by gradient under lip are {' and '.join(said)}.{_apart(own)}"
+
+
+def _apart(groups: Sequence[Chains]) -> str:
+    """Say which chains have not met, whose effective sample size says little."""
+    apart = [
+        f"{group.model} {method}"
+        for group in groups
+        for method, runs in group.runs.items()
+        if max(one["r_hat"] for one in runs.values()) > MET
+    ]
+    return f" Some chains did not meet (R-hat above {MET:g}): {', '.join(apart)}." if apart else ""
 
 
 def _verdict(reached: int, known: int) -> str:

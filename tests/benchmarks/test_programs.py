@@ -103,9 +103,9 @@ def test_a_chain_and_a_fit_are_measured(programs):
 # --- the page ---------------------------------------------------------------------------------------------------------
 
 
-def chain(model, method, seed, ess, *, warmup=100):
-    settings = {"mass": "diagonal", "warmup": warmup, "draws": 250, "chains": 2, "depth": 10}
-    found = {"gradients": 1000, "step_size": 0.1, "divergences": 0, "r_hat": 1.0, "spread_ratio": 3.0}
+def chain(model, method, seed, ess, *, r_hat=1.0):
+    settings = {"mass": "diagonal", "warmup": 100, "draws": 250, "chains": 2, "depth": 10}
+    found = {"gradients": 1000, "step_size": 0.1, "divergences": 0, "r_hat": r_hat, "spread_ratio": 3.0}
     return {"part": "nuts", "model": model, "method": method, "seed": seed, "settings": settings, "ess": ess, **found}
 
 
@@ -142,6 +142,14 @@ def test_ratios_compare_the_seeds_that_both_have_and_have_intervals_by_student(m
     assert np.isclose(ratio.mean, 4.0)
     assert np.isclose(ratio.high, 4.0 * np.exp(2.9199856 * np.log(2.0) / np.sqrt(3.0)))  # t with 2 degrees of freedom
     assert ratio.n == 3
+
+
+def test_chains_that_have_not_met_are_named(make_programs):
+    records = [
+        chain("one", method, 0, 10.0, r_hat=2.0 if method == "raw" else 1.05) for method in ("raw", "std", "lip")
+    ]
+    (line,) = make_programs.answer_nuts(records)
+    assert line.endswith("Some chains did not meet (R-hat above 1.1): one raw.")
 
 
 def test_the_worst_column_is_compared_with_the_best_that_any_fit_ended_with(make_programs):
