@@ -276,6 +276,14 @@ def test_what_cannot_be_standardized_is_an_error_that_names_the_site():
         standardize(lambda: None, scaler, {"x": "normal"})
 
 
+def test_a_shifted_column_is_an_error():
+    cells = np.array([0.0, 1.5, 3.0, 8.0, 20.0, 2.0, 2.5, 40.0])
+    scaler = LipschitzScaler("lip-none", likelihoods={0: "gamma"}).fit(cells[:, None])
+    assert scaler.columns_[0].column.shift > 0.0
+    with pytest.raises(TableError, match="the shift of column 'x0' at site 'x'"):
+        standardize(one(pm.Gamma, cells + 1.0, alpha=1.0, beta=1.0), scaler, {"x": 0})
+
+
 def test_missing_cells_that_pymc_does_not_sample_are_an_error():
     scaler, cells = fitted()
     x = cells["normal"].copy()
