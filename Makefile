@@ -55,6 +55,7 @@ results: $(VENV)/test.stamp
 	$(BIN)/python docs/make_pooling.py
 	$(BIN)/python docs/make_real_tables.py
 	$(BIN)/python docs/make_engines.py
+	$(BIN)/python docs/make_programs.py
 
 # The wheel and the source distribution; `python tests/check_wheel.py` installs the wheel in clean environments.
 dist: $(VENV)/bin/python

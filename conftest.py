@@ -2,7 +2,7 @@
 
 from importlib.util import find_spec
 
-ABSENT = [name for name in ("numpyro", "pyro") if find_spec(name) is None]
+ABSENT = [name for name in ("numpyro", "pyro", "pymc") if find_spec(name) is None]
 """Packages that modules of `evenly.integrations` are named after."""
 
 collect_ignore_glob = [f"src/evenly/integrations/{name}*.py" for name in ABSENT]

@@ -17,7 +17,7 @@ TITLES = {
     "predictive": ("Predictive distributions", "What the imputer and heads know of a cell."),
     "evaluation": ("Evaluation", "Try imputers on hidden cells, compare them, diagnose a table."),
     "metrics": ("Metrics", "The errors of imputed cells."),
-    "integrations": ("Probabilistic programs", "Models of NumPyro, Pyro and others in scaled units."),
+    "integrations": ("Probabilistic programs", "Models of NumPyro, Pyro and PyMC in scaled units."),
     "engines": ("Engines", "Tables larger than memory."),
     "io": ("Files", "Read and write tables."),
     "report": ("Report and pictures", "One page about a table, and pictures."),

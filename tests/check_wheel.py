@@ -16,7 +16,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 PYTHONS = ("3.11", "3.12")
-EXTRAS = ("", "tool", "models,tool", "tool,files", "all", "numpyro", "pyro")
+EXTRAS = ("", "tool", "models,tool", "tool,files", "all", "numpyro", "pyro", "pymc")
 """What is installed beside Evenly; `pyro` brings PyTorch, of which a build without CUDA is chosen first."""
 BEFORE = {"pyro": ["torch==2.13.0"]}
 SCALE = """

@@ -39,7 +39,7 @@ ENVIRONMENTS = {
     "demo": '".[models,tool]"',
     "demo+pandas": '".[models,tool]" pandas',
     "all": '".[all]"',
-    "programs": '".[all,numpyro,pyro]"',
+    "programs": '".[all,numpyro,pyro,pymc]"',
 }
 """What is installed in each: the lines of README's section on that, as `make demo` does it, and with pandas beside."""
 CHILD = """
@@ -59,6 +59,8 @@ class Without:
 sys.meta_path[:] = map(Without, sys.meta_path)
 import doctest, importlib, warnings
 warnings.simplefilter("error")
+warnings.filterwarnings("ignore", r"\\s*ArviZ is undergoing a major refactor", FutureWarning)
+warnings.filterwarnings("ignore", "PyTensor could not link to a BLAS installation", UserWarning)
 flags = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 runner, names = doctest.DocTestRunner(optionflags=flags), {"__name__": "__main__"}
 for page, text in given["pages"]:

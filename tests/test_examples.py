@@ -30,8 +30,8 @@ LONG = (
 
 def check(page: Path, environment: str) -> None:
     if environment == "programs":
-        if not all(map(find_spec, ("numpyro", "pyro"))):
-            pytest.skip("no NumPyro, or no Pyro")
+        if not all(map(find_spec, ("numpyro", "pyro", "pymc"))):
+            pytest.skip("no NumPyro, no Pyro or no PyMC")
         examples = read_examples(page)
         if len(runnable(examples, "programs")) == len(runnable(examples, "all")):
             pytest.skip("the same examples as with all other packages")

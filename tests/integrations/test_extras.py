@@ -10,11 +10,11 @@ import pytest
 from evenly import MissingExtraError
 
 
-@pytest.mark.parametrize("name", ["numpyro", "pyro"])
+@pytest.mark.parametrize("name", ["numpyro", "pyro", "pymc"])
 def test_an_absent_package_is_named_with_the_line_that_installs_it(name, monkeypatch):
     if name == "pyro":
         pytest.importorskip("torch")
-    else:
+    elif name == "numpyro":
         pytest.importorskip("jax")
     for module in [one for one in sys.modules if one.partition(".")[0] == name]:
         monkeypatch.delitem(sys.modules, module)

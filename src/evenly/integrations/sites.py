@@ -254,8 +254,21 @@ FAMILIES: dict[str, Family] = {
 """By the name of the class. A Weibull belongs to a likelihood that a user defined, or, with shape 2, to a Rayleigh."""
 
 
-def family_of(site: Site, kind: str) -> Family | None:
+def family_of(
+    site: Site, kind: str, families: Mapping[str, Family] = FAMILIES, *, beside: str = "from_likelihood"
+) -> Family | None:
     """Return how a distribution is unscaled; None for one that only the scale law of the user's likelihood can move.
+
+    Parameters
+    ----------
+    site : Site
+        What it observes.
+    kind : str
+        The name of its class.
+    families : mapping
+        Those that the library has.
+    beside : str
+        The function that makes distributions of all other likelihoods, if there is one.
 
     Examples
     --------
@@ -269,7 +282,7 @@ def family_of(site: Site, kind: str) -> Family | None:
 likelihood: expected Normal, MultivariateNormal, LowRankMultivariateNormal or from_likelihood("normal", ...). Hint: \
 declare the likelihood when the scaler is fitted; skip=['y'] leaves the site as it is.
     """
-    found, name = FAMILIES.get(kind), site.family.name
+    found, name = families.get(kind), site.family.name
     if found is not None and found.likelihood == name:
         return found
     multiplied = float(site.family.unscale_data(np.float64(3.0), 2.0)) == 1.5
@@ -277,13 +290,12 @@ declare the likelihood when the scaler is fitted; skip=['y'] leaves the site as 
         return found
     if site.is_own and (found is None or isinstance(found, OfKnownShape)):
         return None
-    suitable = [one for one, family in FAMILIES.items() if family.likelihood == name]
+    suitable = [one for one, family in families.items() if family.likelihood == name]
     suitable += ["Weibull"] if name == "rayleigh" else []
-    listed = ", ".join([*suitable, ""]).removesuffix(", ")
-    listed = f"{listed} or " if listed else ""
-    expected = f'expected {listed}from_likelihood("{name}", ...)'
+    made = [f'{beside}("{name}", ...)'] if beside else []
+    expected = " or ".join(part for part in (", ".join(suitable), *made) if part)
     raise site.error(
         f"the distribution {kind}",
-        f"its {site.columns_said} was scaled for the {name} likelihood: {expected}",
+        f"its {site.columns_said} was scaled for the {name} likelihood: expected {expected}",
         "declare the likelihood when the scaler is fitted",
     )
