@@ -46,6 +46,17 @@ class Wiring:
     head_blocks: Any
     """The blocks of each categorical, padded with an index beyond the last block."""
 
+    @property
+    def raw_owners(self) -> jax.Array:
+        """The column of each raw parameter."""
+        owners, parts, at = jnp.asarray(self.owners), [], 0
+        for likelihood, n in self.groups:
+            parts.append(jnp.repeat(owners[at : at + n], len(likelihood.natural_bounds)))
+            at += n
+        if self.head_blocks.shape[0]:
+            parts.append(jnp.repeat(owners[at:][self.block_head], BLOCK))
+        return jnp.concatenate(parts)
+
     def natural(self, raw: jax.Array) -> jax.Array:
         """Map flat raw parameters, along the last axis, to natural ones."""
         parts, into = [], 0
