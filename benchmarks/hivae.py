@@ -99,7 +99,7 @@ def main() -> None:
                 about = dict(zip(NAMES, (dataset, mask, model, epochs, REVISION), strict=True))
                 if tuple(about.values()) in done:
                     continue
-                record = about | run(data, mask, model, epochs)
+                record: dict[str, Any] = about | run(data, mask, model, epochs)
                 with given.out.open("a") as file:
                     file.write(json.dumps(record) + "\n")
                 shown = {name: f"{record[name]['error']:.4f}" for name in ("mode", "mean") if name in record}

@@ -12,10 +12,11 @@ from imputers import mixed_table
 from model_data import place
 from scipy import stats
 
-from evenly import Imputer, Training
+from evenly import EvenlyWarning, Imputer, Training
 from evenly.imputation.settings import resolve
 from evenly.likelihoods.continuous import GAMMA, NORMAL
 from evenly.likelihoods.discrete import BERNOULLI, POISSON, Categorical
+from evenly.models.balancing import RULES
 from evenly.models.base import Plan
 from evenly.models.bbvi import start
 from evenly.models.hivae import HIVAE
@@ -158,6 +159,25 @@ def test_a_cell_that_is_infinite_and_a_column_of_one_cell_leave_the_others_finit
     data.targets[2, LAYOUT.places[1][0]] = 50.0
     naturals = MODEL.predict_natural(LAYOUT, {**state.shared, **state.fixed}, data)
     assert all(np.isfinite(one).all() for one in naturals)
+
+
+FOUR = Layout((NORMAL, NORMAL, BERNOULLI, NORMAL), (0, 1, 2, 3), (0, 1, 2, 3), (0, 1, 3))
+
+
+@pytest.mark.more
+@pytest.mark.parametrize("name", RULES)
+def test_every_rule_goes_on_beside_an_infinite_cell_a_column_of_one_cell_and_a_constant_one(name):
+    rng = np.random.default_rng(0)
+    targets = np.column_stack([*rng.normal(size=(2, 16)), np.ones(16), rng.normal(size=16)]).astype(np.float32)
+    mask = np.ones(targets.shape, bool)
+    mask[1:, 1] = False
+    data = place(FOUR, np.where(mask, targets, 0.0), targets, mask)
+    data.targets[3, FOUR.places[0][0]] = np.inf
+    with pytest.warns(EvenlyWarning, match=f"balance='{name}'.* left out of steps: '0' of [0-9]; the others went on"):
+        found = HIVAE(2, 2, 2).fit(FOUR, data, 0, Plan(1e-2, 3, 8, rule=RULES[name]()))
+    assert np.isfinite(found.history.elbo).all()
+    assert all(np.isfinite(one).all() for one in jax.tree.leaves(found.shared))
+    assert found.history.not_finite == 0  # the learning rate stays
 
 
 @pytest.mark.parametrize(
