@@ -74,6 +74,8 @@ class Wiring:
 
     def class_concentration(self, raw: jax.Array) -> jax.Array:
         """Return the sum of the squared probabilities of each categorical's classes, given their raw parameters."""
+        if not self.head_blocks.shape[0]:
+            return jnp.zeros((*raw.shape[:-1], 0), raw.dtype)
         logits = _logits(raw, self.block_size)
         of_head = jnp.asarray(self.block_head[:, None] == jnp.arange(len(self.head_blocks)), raw.dtype)
         shares = jnp.exp(logits - logits.max((-2, -1), keepdims=True))
