@@ -7,7 +7,7 @@ records for is untested, and says so.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -35,13 +35,18 @@ WORTH = 0.01
 
 
 class Runs:
-    """Records by data set, model, method, rule and mask."""
+    """Records by data set, model, method, rule and mask: those of the longest trainings of a model on a data set."""
 
-    def __init__(self, records: Iterable[Record]) -> None:
+    def __init__(self, records: Sequence[Record]) -> None:
         self._by: dict[tuple[str, str, str, str], dict[int, Record]] = {}
+        longest: dict[Block, int] = {}
+        for one in records:
+            block = one["dataset"], one["model"]
+            longest[block] = max(one["epochs"], longest.get(block, 0))
         for one in records:
             key = one["dataset"], one["model"], one["method"], one["rule"]
-            self._by.setdefault(key, {})[one["mask"]] = one
+            if one["epochs"] == longest[key[:2]]:
+                self._by.setdefault(key, {})[one["mask"]] = one
 
     @property
     def blocks(self) -> list[Block]:

@@ -51,6 +51,11 @@ def test_the_answer_says_what_it_rests_on(script):
     assert script.answer(script.Runs(FOUR[:3])) == script.UNTESTED
 
 
+def test_only_the_longest_trainings_count(script):
+    shorter = record("lip-none", "none", 0.1, epochs=4)
+    assert script.answer(script.Runs([*FOUR, shorter])) == script.answer(script.Runs([shorter, *FOUR]))
+
+
 def test_several_masks_have_an_interval_over_them(script):
     logs = np.log([[0.9, 0.8], [0.7, 0.8]])
     blocks = [dict(enumerate(row)) for row in logs.tolist()]
