@@ -76,7 +76,7 @@ class _Hivae:
     Examples
     --------
     >>> [HIVAE.epochs(n, 1000) for n in (700, 6_500, 32_000)]
-    [2000, 2000, 454]
+    [2000, 2000, 468]
     """
 
     def epochs(self, n_rows: int, batch_size: int, *, streamed: bool = False) -> int:
