@@ -35,6 +35,8 @@ OURS = ("lip", "online")
 RULES = ("lip", "online", "uncertainty", "priority", "famo", "gradnorm", "mgda", "nash", "pcgrad", "cagrad", "imtl")
 MODELS = ("vae", "factorization", "hivae", "masked")
 DATASETS = ("adult", "breast", "credit", "letter", "spam", "wine")
+BY_RATE = ("none", "lip", "mgda", "nash", "pcgrad", "imtl")
+"""Rules without a setting."""
 WORTH = 0.01
 """What counts as a difference."""
 KINDS = GROUPS["continuous"], GROUPS["discrete"]
@@ -170,7 +172,8 @@ def answer(runs: Runs) -> str:
         better, worse = int((means < 1.0 - WORTH).sum()), int((means > 1.0 + WORTH).sum())
         rows.append([way, summary(by_block), f"{better} of {n}", f"{worse} of {n}"])
     header = ["way", "error relative to neither", f"better by more than {WORTH:.0%}", "worse by more"]
-    return "\n\n".join([f"**On the tables that were run, {said}.**", table(header, rows)])
+    basis = f"{n} pair{'s' * (n > 1)} of data set and model, in short trainings"
+    return "\n\n".join([f"**On the tables that were run, {said}** ({basis}).", table(header, rows)])
 
 
 def by_rule(runs: Runs) -> str:
@@ -246,8 +249,15 @@ def coverage(runs: Runs) -> str:
         rows.append([*block, epochs, masks, str(len(own)), ", ".join(lacking) or "–"])
     tested = {dataset for dataset, _ in runs.blocks}
     missing = ", ".join(one for one in DATASETS if one not in tested)
-    shown = table(["data set", "model", "epochs", "masks", "runs", "rules not run"], rows)
-    return shown + (f"\n\nUntested: {missing}; longer trainings; calibration under the rules." if missing else "")
+    lines = [table(["data set", "model", "epochs", "masks", "runs", "rules not run"], rows)]
+    fast = [one["chosen"]["factor"] for block in runs.blocks for one in runs.all_of(block) if one["rule"] in BY_RATE]
+    if high := sum(factor > 1.0 for factor in fast):
+        lines.append(
+            f"Of {len(fast)} runs that tuned their learning rate, {high} chose the highest: longer trainings "
+            "could change ranks."
+        )
+    lines.append(f"Untested: {missing}; longer trainings; calibration under the rules.")
+    return "\n\n".join(lines)
 
 
 def of_hivae(records: Sequence[Record]) -> str:

@@ -21,7 +21,14 @@ def script(monkeypatch):
 
 
 def record(method, rule, ratio, validation=None, mask=1, **more):
-    about = {"dataset": "wine", "model": "vae", "epochs": 5, "overlooked": [], "log_likelihood": 0.0}
+    about = {
+        "dataset": "wine",
+        "model": "vae",
+        "epochs": 5,
+        "overlooked": [],
+        "log_likelihood": 0.0,
+        "chosen": {"factor": 1.0},
+    }
     valid = {f"{rule} x 1": 9.0, f"{rule} x 3": ratio if validation is None else validation}
     return about | {"method": method, "rule": rule, "ratio": ratio, "mask": mask, "validation": valid} | more
 
@@ -46,7 +53,9 @@ def test_each_way_chooses_on_validation_cells_and_is_scored_on_hidden_ones(scrip
 
 def test_the_answer_says_what_it_rests_on(script):
     found = script.answer(script.Runs(FOUR))
-    assert found.startswith("**On the tables that were run, Lipschitz standardization adds to the multitask rules.**")
+    assert found.startswith(
+        "**On the tables that were run, Lipschitz standardization adds to the multitask rules** (1 pair of"
+    )
     assert "| both | 0.500 | 1 of 1 | 0 of 1 |" in found
     assert script.answer(script.Runs(FOUR[:3])) == script.UNTESTED
 
@@ -83,6 +92,8 @@ def test_what_was_not_run_is_said(script):
     shown = script.coverage(script.Runs(FOUR))
     assert "| wine | vae | 5 | 1 | 4 | `lip`, `online`" in shown
     assert "Untested: adult, breast, credit, letter, spam;" in shown
+    shown = script.coverage(script.Runs([*FOUR[:3], FOUR[3] | {"chosen": {"factor": 3.0}}]))
+    assert "Of 4 runs that tuned their learning rate, 1 chose the highest:" in shown
 
 
 def test_hivae_is_averaged_over_masks_beside_the_published_vae(script):
