@@ -147,6 +147,8 @@ def verdict(alone: float, rule: float, both: float) -> str:
     'Lipschitz standardization replaces the multitask rules'
     >>> verdict(1.0, 0.999, 0.995), verdict(0.97, 0.97, 0.94)
     ('neither is worth it', 'Lipschitz standardization adds to the multitask rules')
+    >>> verdict(0.98, 1.02, 1.0)
+    'Lipschitz standardization gains something, and the multitask rules do not'
     >>> verdict(0.99, 0.95, 0.96)
     'Lipschitz standardization does not replace the multitask rules'
     """
@@ -154,6 +156,8 @@ def verdict(alone: float, rule: float, both: float) -> str:
         return "neither is worth it"
     if both < min(alone, rule) * (1.0 - WORTH):
         return "Lipschitz standardization adds to the multitask rules"
+    if rule > 1.0 - WORTH:
+        return "Lipschitz standardization gains something, and the multitask rules do not"
     if alone <= rule * (1.0 + WORTH):
         return "Lipschitz standardization replaces the multitask rules"
     return "Lipschitz standardization does not replace the multitask rules"
@@ -173,7 +177,13 @@ def answer(runs: Runs) -> str:
         rows.append([way, summary(by_block), f"{better} of {n}", f"{worse} of {n}"])
     header = ["way", "error relative to neither", f"better by more than {WORTH:.0%}", "worse by more"]
     basis = f"{n} pair{'s' * (n > 1)} of data set and model, in short trainings"
-    return "\n\n".join([f"**On the tables that were run, {said}** ({basis}).", table(header, rows)])
+    known = multitask(runs)
+    untested = [rule for rule in RULES if rule not in (*OURS, *known)]
+    limits = f"Multitask rules that were run: {', '.join(f'`{rule}`' for rule in known)}"
+    limits += f"; untested: {', '.join(f'`{rule}`' for rule in untested)}." if untested else "."
+    if all(len(one) < 2 for one in found["both"]):
+        limits += " There is one mask for each, and so no interval: this is a first indication."
+    return "\n\n".join([f"**On the tables that were run, {said}** ({basis}). {limits}", table(header, rows)])
 
 
 def by_rule(runs: Runs) -> str:

@@ -56,6 +56,8 @@ def test_the_answer_says_what_it_rests_on(script):
     assert found.startswith(
         "**On the tables that were run, Lipschitz standardization adds to the multitask rules** (1 pair of"
     )
+    assert "run: `mgda`; untested: `uncertainty`, `priority`," in found
+    assert "There is one mask for each, and so no interval" in found
     assert "| both | 0.500 | 1 of 1 | 0 of 1 |" in found
     assert script.answer(script.Runs(FOUR[:3])) == script.UNTESTED
 
