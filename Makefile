@@ -56,6 +56,7 @@ results: $(VENV)/test.stamp
 	$(BIN)/python docs/make_real_tables.py
 	$(BIN)/python docs/make_engines.py
 	$(BIN)/python docs/make_programs.py
+	$(BIN)/python docs/make_balance.py
 
 # The wheel and the source distribution; `python tests/check_wheel.py` installs the wheel in clean environments.
 dist: $(VENV)/bin/python

@@ -5,7 +5,7 @@
 Every model, method and rule has the same budget: three values of the rule's setting (of the learning rate, if the rule
 has none) are tried on validation cells, a tenth of the visible ones, and the best is trained again on all visible cells
 and scored once on the hidden ones. A line is a record; what is recorded already is not run again, so that a run may end
-at any time and go on later. `docs/make_balance_rules.py` makes the page. Masks 1 to 3 only.
+at any time and go on later. `docs/make_balance.py` makes the page. Masks 1 to 3 only.
 """
 
 from __future__ import annotations
@@ -153,11 +153,11 @@ def main() -> None:
     wanted = product(
         given.mask or MASKS,
         given.dataset or ("breast", "wine"),
-        given.model or [name for name, one in SPECS.items() if one.shared_output],
         given.rule or RULES,
+        given.model or [name for name, one in SPECS.items() if one.shared_output],
         given.method or METHODS,
     )
-    for mask, dataset, model, rule, method in wanted:
+    for mask, dataset, rule, model, method in wanted:
         run = Run(dataset, mask, model, method, rule, given.epochs)
         if tuple(asdict(run).values()) in done:
             continue

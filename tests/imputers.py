@@ -113,8 +113,10 @@ def numbers_table(n: int = 30) -> pd.DataFrame:
 
 SMALL = {"epochs": 2, "hidden_size": 8, "random_state": 0}
 TABLE = mixed_table()
-EACH = [pytest.param(name, marks=[pytest.mark.more] if name in PAPERS else []) for name in MODELS]
-"""Every model; each of the paper's takes its time to compile."""
+LONG = (*PAPERS, "hivae")
+"""Models that take their time to compile."""
+EACH = [pytest.param(name, marks=[pytest.mark.more] if name in LONG else []) for name in MODELS]
+"""Every model."""
 
 
 def ruled_table(n: int = 160) -> pd.DataFrame:

@@ -140,7 +140,8 @@ def test_auto_is_what_the_models_spec_says_and_what_is_given_counts(name):
 
 
 def test_a_size_that_no_model_has_is_an_error():
-    with pytest.raises(TableError, match=r"the size 'width', but expected one of hidden_size, latent_size, n_clusters"):
+    known = "column_size, hidden_size, latent_size, n_clusters"
+    with pytest.raises(TableError, match=f"the size 'width', but expected one of {known}"):
         Imputer(training=Training(sizes={"width": 3})).fit(numbers_table())
 
 

@@ -27,6 +27,7 @@ from evenly.models.bbvi import objective, start, step
 from evenly.models.factorization import Factorization, _best_second
 from evenly.models.fitting import fit_model
 from evenly.models.gradients import column_gradients, gradient_changes
+from evenly.models.hivae import HIVAE
 from evenly.models.layers import normal_kl
 from evenly.models.layout import Data, Layout, pad_rows
 from evenly.models.loop import Batches, train
@@ -44,7 +45,12 @@ MIXED = Layout(
 FEW = Layout((NORMAL, GAMMA, GAMMA, BERNOULLI), (0, 1, 1, 2), inputs=(0, 1, 1, 2))
 """For what does not go by the likelihood: each one takes its time to compile."""
 
-SMALL = {"mixture": Mixture(3), "factorization": Factorization(2), "vae": VAE(latent_size=2, hidden_size=8)}
+SMALL = {
+    "mixture": Mixture(3),
+    "factorization": Factorization(2),
+    "vae": VAE(latent_size=2, hidden_size=8),
+    "hivae": HIVAE(2, 3, 2),
+}
 
 
 def mixed_data(
@@ -83,8 +89,8 @@ def double():
 
 
 def test_the_registry_names_the_papers_models():
-    assert set(MODELS) == {"mixture", "factorization", "vae", "masked", "marginal"}
-    assert set(SMALL) == set(PAPERS)  # the others have tests of their own
+    assert set(MODELS) == {"mixture", "factorization", "vae", "hivae", "masked", "marginal"}
+    assert set(SMALL) == {*PAPERS, "hivae"}  # the others have tests of their own
 
 
 # --- the layout ---
@@ -568,6 +574,7 @@ def generated(name: str) -> tuple[Layout, Data, np.ndarray]:
         ("mixture", Mixture(6), 120, 3e-2),
         ("factorization", Factorization(2), 120, 3e-2),
         ("vae", VAE(latent_size=2, hidden_size=64), 120, 2e-3),
+        ("mixture", HIVAE(4, 6, 3), 120, 5e-3),
     ],
 )
 def test_the_fit_comes_within_a_twentieth_of_a_nat_of_the_generating_model(name, model, epochs, rate):

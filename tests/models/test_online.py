@@ -148,6 +148,16 @@ def test_the_objective_under_multipliers_is_that_of_the_folded_parameters():
 
 
 @pytest.mark.more
+def test_a_table_without_classes_is_trained():
+    layout = Layout(LAYOUT.likelihoods[:2], (0, 1), (0, 1), (0, 1))
+    columns = np.column_stack([LAYOUT.target(DATA, f) for f in range(2)])
+    data = place(layout, columns, columns, np.ones(columns.shape, bool))
+    found = Factorization(2).fit(layout, data, 0, Plan(1e-3, 3, 16, rule=Online(), target=TARGET))
+    assert np.isfinite(found.history.elbo).all()
+    assert found.log_scales.all()
+
+
+@pytest.mark.more
 def test_a_model_without_heads_to_rescale_is_weighed():
     model = Masked(8, 1, 4)
     found = model.fit(LAYOUT, DATA, 0, Plan(1e-3, 12, 16, rule=Online()))

@@ -67,7 +67,7 @@ def test_auto_is_what_it_was():
 
 
 @pytest.mark.more
-@pytest.mark.parametrize("model", ["masked", "vae", "factorization"])
+@pytest.mark.parametrize("model", ["masked", "vae", "factorization", "hivae"])
 def test_an_imputer_is_trained_under_a_rule_saved_and_loaded(model, tmp_path):
     rng = np.random.default_rng(0)
     x = rng.normal(size=120)

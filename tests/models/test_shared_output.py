@@ -18,6 +18,7 @@ from evenly.models.balancing import RULES, Rule  # noqa: E402
 from evenly.models.base import Plan  # noqa: E402
 from evenly.models.bbvi import objective, start, step  # noqa: E402
 from evenly.models.factorization import Factorization  # noqa: E402
+from evenly.models.hivae import HIVAE  # noqa: E402
 from evenly.models.masked import Masked  # noqa: E402
 from evenly.models.shared_output import Balancing, SharesOutput  # noqa: E402
 from evenly.models.spec import SPECS  # noqa: E402
@@ -25,7 +26,7 @@ from evenly.models.vae import VAE  # noqa: E402
 from evenly.models.wiring import wire  # noqa: E402
 
 MODELS = [
-    *(pytest.param(one, marks=pytest.mark.more) for one in (VAE(3, 8), VAE(3, 8, masked=True))),
+    *(pytest.param(one, marks=pytest.mark.more) for one in (VAE(3, 8), VAE(3, 8, masked=True), HIVAE(3, 2, 2))),
     *(Masked(8, 1, 4), Factorization(2)),
 ]
 
@@ -35,7 +36,7 @@ def rules(*quick):
     return [pytest.param(one, marks=[] if one in quick else pytest.mark.more) for one in RULES]
 
 
-HEADS = {"vae": "decoder/3", "masked": "last", "factorization": "mean"}
+HEADS = {"vae": "decoder/3", "hivae": "heads/of_cluster", "masked": "last", "factorization": "mean"}
 DATA = two_columns(16)
 ROWS = np.arange(16, dtype=np.int32)
 

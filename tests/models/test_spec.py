@@ -56,7 +56,7 @@ def table() -> pd.DataFrame:
 
 @pytest.mark.usefixtures("toy")
 def test_a_new_model_imputes_samples_and_gives_intervals(table):
-    assert list(MODELS) == [*SPECS] == ["mixture", "factorization", "vae", "masked", "marginal", "toy"]
+    assert list(MODELS) == [*SPECS] == ["mixture", "factorization", "vae", "hivae", "masked", "marginal", "toy"]
     imputer = Imputer("toy", random_state=0)
     full, gone = imputer.fit_transform(table), table["x"].isna()
     first = table["x"][:10].dropna()
@@ -164,4 +164,4 @@ except MissingExtraError as error:
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.split() == ["5", "True", "2.7", "False", '"evenly[models]"']
+    assert done.stdout.split() == ["6", "True", "2.7", "False", '"evenly[models]"']

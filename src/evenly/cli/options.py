@@ -84,7 +84,7 @@ To = Annotated[
         "--to", metavar="FORMAT", help="The format to write, if the name does not say it.", show_default=False
     ),
 ]
-Model = Annotated[str, typer.Option(help="masked (auto), vae, mixture, factorization or marginal.")]
+Model = Annotated[str, typer.Option(help="masked (auto), vae, mixture, factorization, hivae or marginal.")]
 Method = Annotated[str, typer.Option(help="How columns are scaled; auto goes by the model.")]
 Balance = Annotated[
     str,

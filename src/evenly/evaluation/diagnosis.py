@@ -45,7 +45,7 @@ def diagnose(
         As for `Imputer`.
     methods : sequence of str
         The methods to train with; the first is the reference of the comparison.
-    model : {"vae", "masked", "mixture", "factorization"}
+    model : {"vae", "masked", "mixture", "factorization", "hivae"}
         The model to train.
     train : bool
         Whether to train; if not, JAX is not needed.

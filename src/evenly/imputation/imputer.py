@@ -51,13 +51,13 @@ class Imputer(Scored, Shown, TransformerMixin, BaseEstimator):  # type: ignore[m
 
     Parameters
     ----------
-    model : {"auto", "masked", "vae", "mixture", "factorization", "marginal"}
+    model : {"auto", "masked", "vae", "mixture", "factorization", "hivae", "marginal"}
         The model of the table. `masked` ("auto") is trained to predict cells that are hidden from it; `marginal`, a
-        baseline, imputes each column's mean, quantiles or most frequent class and needs neither JAX nor training; the
-        others are the paper's. With a preset, "auto" is `vae`.
+        baseline, imputes each column's mean, quantiles or most frequent class and needs neither JAX nor training;
+        `hivae` is HI-VAE; the others are the paper's. With a preset, "auto" is `vae`.
     method : str
         How columns are scaled, as in `LipschitzScaler`; "auto" is `lip-gamma` for `vae` and `factorization` and
-        with a preset, else `lip-none`.
+        with a preset, `std-none` for `hivae`, else `lip-none`.
     preset : {"paper", "paper-plus"}, optional
         The paper's settings: its bound, zeros clipped to 1e-30, the mode as estimate, its epochs by the number of rows.
         Imputed values are then clipped to the support only, not to the observed range. "paper" has the paper's VAE to

@@ -70,7 +70,8 @@ class FitSettings:
     @property
     def model_sizes(self) -> dict[str, int]:
         """What `Model.of_size` gets: the sizes that are given, and flags."""
-        return self.training.model_sizes | {"published": int(self.as_published)}
+        flags = {"published": self.as_published, "equalized": get_method(self.method).equalizes}
+        return self.training.model_sizes | {name: int(one) for name, one in flags.items()}
 
     def read_predictors(self, columns: Sequence[FittedColumn]) -> dict[str, tuple[str, ...]]:
         """Return the predictors of the columns that have some of their own; refuse them for latent-variable models."""

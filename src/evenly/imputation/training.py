@@ -40,7 +40,8 @@ class Training(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no type
         averaged. "auto": 3 for `masked` below 2,000 rows, else 1.
     sizes : mapping of str to int, optional
         Sizes of the model: `hidden_size` (masked, vae), `latent_size` (vae: 75 % of the number of columns;
-        factorization: half), `n_clusters` (mixture: 10, or 5 below 10,000 rows).
+        factorization: half; hivae: 10), `n_clusters` (mixture: 10, or 5 below 10,000 rows; hivae: 10), `column_size`
+        (hivae: 5).
     masked_training : bool
         Train the VAE by hiding cells and stop it early, like `masked`.
     n_draws : int

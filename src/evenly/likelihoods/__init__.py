@@ -9,7 +9,7 @@ from evenly.likelihoods.base import ExponentialFamily, Likelihood, Pivot, Suppor
 from evenly.likelihoods.bounds import constrain, unconstrain
 from evenly.likelihoods.continuous import GAMMA, LOG_NORMAL, NORMAL, STANDARD, UNIT_NORMAL
 from evenly.likelihoods.custom import define_likelihood
-from evenly.likelihoods.discrete import BERNOULLI
+from evenly.likelihoods.discrete import BERNOULLI, POISSON
 from evenly.likelihoods.registry import FAMILIES, get_likelihood, is_registered, likelihood_name
 
 __all__ = [
@@ -18,6 +18,7 @@ __all__ = [
     "GAMMA",
     "LOG_NORMAL",
     "NORMAL",
+    "POISSON",
     "STANDARD",
     "UNIT_NORMAL",
     "Array",

@@ -279,9 +279,10 @@ class GradNorm(Rule, name="gradnorm"):
 
 @dataclass(frozen=True)
 class Mgda(Rule, name="mgda"):
-    """Multiple-gradient descent: the shortest convex combination of the gradients."""
+    """Multiple-gradient descent (Sener and Koltun 2018): the shortest convex combination of the gradients."""
 
     reads_gradients: ClassVar = True
+    weighs_heads: ClassVar = False
 
     def weigh(self, memory: Memory, signals: Signals) -> tuple[Any, Memory]:
         return mgda(signals.gram, signals.active), memory

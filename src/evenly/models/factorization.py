@@ -20,7 +20,7 @@ import optax
 from evenly.likelihoods import ExponentialFamily, Likelihood, constrain
 from evenly.models.base import Expected
 from evenly.models.bbvi import Start
-from evenly.models.layers import draw_parameters, normal_kl, padded, share_of
+from evenly.models.layers import draw_parameters, inverse_softplus, normal_kl, padded, share_of
 from evenly.models.layout import Data, Layout
 from evenly.models.shared_output import Head, Shared, SharesOutput
 from evenly.models.spec import SPECS
@@ -84,7 +84,7 @@ class Factorization(SharesOutput):
     def rescale(self, shared: Any, factors: jax.Array) -> Any:
         std = jax.nn.softplus(shared["rho"]) / factors
         divided = {name: shared[name] / factors for name in ("mean", "others")}
-        return {**shared, **divided, "rho": std + jnp.log(-jnp.expm1(-std))}
+        return {**shared, **divided, "rho": inverse_softplus(std)}
 
     def predict(self, shared: Any, local: Any, key: jax.Array | None, wiring: Wiring, data: Data) -> jax.Array:
         z, beta = local["mean"], shared["mean"]

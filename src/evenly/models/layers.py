@@ -64,6 +64,11 @@ def normal_kl(mean: jax.Array, std: jax.Array) -> jax.Array:
     return jnp.asarray(0.5 * (mean**2 + std**2 - 1.0) - jnp.log(std))
 
 
+def inverse_softplus(y: jax.Array) -> jax.Array:
+    """Return what softplus maps to y > 0."""
+    return jnp.asarray(y + jnp.log(-jnp.expm1(-y)))
+
+
 def dense(rng: np.random.Generator, n_in: int, n_out: int, gain: float, dtype: Any) -> dict[str, Any]:
     """Initialize a dense layer with normal weights of variance gain / n_in."""
     weight = rng.standard_normal((n_in, n_out)) * np.sqrt(gain / max(1, n_in))

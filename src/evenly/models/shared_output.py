@@ -36,6 +36,8 @@ class Shared(NamedTuple):
     """The factor of that log-likelihood."""
     local_kl: jax.Array
     shared_kl: jax.Array
+    units: Any = None
+    """What `SharesOutput.link` takes from the batch."""
 
 
 class Head(NamedTuple):
@@ -69,6 +71,10 @@ class SharesOutput(Trained):
     def head(self, shared: Any, key: jax.Array, wiring: Wiring) -> Head:
         """Return the map from the shared output to the raw parameters, from the same draw."""
 
+    def link(self, raw: jax.Array, wiring: Wiring, units: Any) -> jax.Array:
+        """Return the raw parameters of the features from what the heads give; by default, the same."""
+        return raw
+
     def rescale(self, shared: Any, factors: jax.Array) -> Any:
         """Return the shared parameters with the heads of each raw parameter divided by a factor, element by element.
 
@@ -79,7 +85,7 @@ class SharesOutput(Trained):
     @final
     def terms(self, shared: Any, local: Any, key: jax.Array, wiring: Wiring, data: Data, epoch: jax.Array) -> Terms:
         found = self.share(shared, local, key, wiring, data, epoch)
-        raw = self.head(shared, key, wiring)(found.output)
+        raw = self.link(self.head(shared, key, wiring)(found.output), wiring, found.units)
         seen = found.weight * wiring.log_likelihood(raw, data.targets, found.scored)
         return Terms(seen, found.local_kl, found.shared_kl)
 
@@ -179,16 +185,21 @@ class Balancing:
         def trunk(variables: tuple[Any, Any]) -> tuple[Any, Any]:
             shared, local = variables
             found = model.share({**shared, **state.fixed}, local, key, wiring, data, state.epoch)
-            return (found.output, found.local_kl, found.shared_kl), (found.scored, found.weight)
+            return (found.output, found.local_kl, found.shared_kl), found
 
         def apply(shared: Any, output: jax.Array) -> jax.Array:
             return model.head({**shared, **state.fixed}, key, wiring)(output)
 
-        (output, local_kl, shared_kl), into_trunk, (scored, weight) = jax.vjp(trunk, variables, has_aux=True)
+        (output, local_kl, shared_kl), into_trunk, place = jax.vjp(trunk, variables, has_aux=True)
         given, into_head = jax.vjp(apply, variables[0], output)
-        found = self._by_columns(
-            wiring, data._replace(mask=scored & valid[:, None]), state, given, weight / valid.sum()
-        )
+        place = place._replace(scored=place.scored & valid[:, None], weight=place.weight / valid.sum())
+
+        def explain(given: jax.Array) -> tuple[jax.Array, jax.Array]:
+            raw = given if self.multipliers is None else given * self.multipliers
+            raw = model.link(raw, wiring, place.units)
+            return wiring.cell_log_likelihood(raw, data.targets, place.scored), raw
+
+        found = self._by_columns(wiring, place, state, jax.vjp(explain, given, has_aux=True))
         slope = model.head({**variables[0], **state.fixed}, key, wiring).slope
         weights, memory = self._weigh(wiring, found, slope, key)
         weighted = found.by_raw * self._by_raw(weights)
@@ -204,25 +215,20 @@ class Balancing:
             replace(self, memory=memory, left_out=self.left_out + ~found.fine),
         )
 
-    def _by_columns(self, wiring: Wiring, data: Data, state: State, given: jax.Array, weight: Any) -> _Columns:
+    def _by_columns(self, wiring: Wiring, place: Shared, state: State, explained: Any) -> _Columns:
         """Return the log-likelihood of each column times a weight, and its gradient in what the heads gave."""
-
-        def explain(given: jax.Array) -> tuple[jax.Array, jax.Array]:
-            raw = given if self.multipliers is None else given * self.multipliers
-            return wiring.cell_log_likelihood(raw, data.targets, data.mask), raw
-
-        cells, into_raw, raw = jax.vjp(explain, given, has_aux=True)
+        (cells, into_raw, raw), weight, mask = explained, place.weight, place.scored
         of_columns = wiring.membership.astype(cells.dtype)
         (by_raw,) = into_raw(jnp.broadcast_to(weight * (of_columns @ state.weights), cells.shape))
         # An infinite cell times the 0 of another column's membership would be not a number.
         lost = ~jnp.isfinite(cells)
         fine = (lost.any(0) @ of_columns == 0.0) & self._by_column(jnp.isfinite(by_raw).all(0))
         seen = jnp.where(fine, jnp.where(lost, 0.0, cells) @ of_columns, 0.0)
-        n_cells = data.mask.sum(0)
+        n_cells = mask.sum(0)
         active = fine & (n_cells > 0)
         by_raw = jnp.where(self._by_raw(active), by_raw, 0.0)
         losses = -seen.sum(0) / jnp.maximum(n_cells, 1)
-        seen_cells = data.mask[:, wiring.owners] & wiring.used
+        seen_cells = mask[:, wiring.owners] & wiring.used
         return _Columns(weight * seen, losses, fine, active, by_raw, raw, seen_cells)
 
     def _weigh(self, wiring: Wiring, found: _Columns, slope: jax.Array, key: jax.Array) -> tuple[jax.Array, Memory]:

@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from evenly._support import require
-from evenly.models.budget import MASKED, PAPER, Budget
+from evenly.models.budget import HIVAE, MASKED, PAPER, Budget
 
 if TYPE_CHECKING:
     from evenly.models.base import Model
@@ -85,6 +85,14 @@ SPECS: dict[str, ModelSpec] = {
         ModelSpec("factorization", ("latent_size",), 1e-2, row_variables=True, from_paper=True, shared_output=True),
         ModelSpec("vae", ("latent_size", "hidden_size"), reads_inputs=True, from_paper=True, shared_output=True),
         ModelSpec(
+            "hivae",
+            ("latent_size", "n_clusters", "column_size"),
+            method="std-none",
+            budget=HIVAE,
+            reads_inputs=True,
+            shared_output=True,
+        ),
+        ModelSpec(
             "masked",
             ("hidden_size",),
             learning_rate=2e-3,
@@ -100,7 +108,7 @@ SPECS: dict[str, ModelSpec] = {
         ModelSpec("marginal", method="lip-none", needs_jax=False, trains=False, bins_numbers=True, cell_by_cell=True),
     )
 }
-"""The models by name: the paper's three, the masked network, and the marginal baseline."""
+"""The models by name: the paper's three, HI-VAE, the masked network, and the marginal baseline."""
 PAPERS_METHOD = "lip-gamma"
 """The method that the paper proposes, for all of its models."""
 PAPERS = tuple(one.name for one in SPECS.values() if one.from_paper)

@@ -46,6 +46,17 @@ class Wiring:
     head_blocks: Any
     """The blocks of each categorical, padded with an index beyond the last block."""
 
+    @property
+    def raw_owners(self) -> jax.Array:
+        """The column of each raw parameter."""
+        owners, parts, at = jnp.asarray(self.owners), [], 0
+        for likelihood, n in self.groups:
+            parts.append(jnp.repeat(owners[at : at + n], len(likelihood.natural_bounds)))
+            at += n
+        if self.head_blocks.shape[0]:
+            parts.append(jnp.repeat(owners[at:][self.block_head], BLOCK))
+        return jnp.concatenate(parts)
+
     def natural(self, raw: jax.Array) -> jax.Array:
         """Map flat raw parameters, along the last axis, to natural ones."""
         parts, into = [], 0
@@ -63,6 +74,8 @@ class Wiring:
 
     def class_concentration(self, raw: jax.Array) -> jax.Array:
         """Return the sum of the squared probabilities of each categorical's classes, given their raw parameters."""
+        if not self.head_blocks.shape[0]:
+            return jnp.zeros((*raw.shape[:-1], 0), raw.dtype)
         logits = _logits(raw, self.block_size)
         of_head = jnp.asarray(self.block_head[:, None] == jnp.arange(len(self.head_blocks)), raw.dtype)
         shares = jnp.exp(logits - logits.max((-2, -1), keepdims=True))
