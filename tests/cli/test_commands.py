@@ -477,7 +477,6 @@ def test_impute_keeps_the_precision_of_a_column_unless_told_otherwise(evenly, tm
         (("--delta", "colour=green:1"), "'green'"),
         (("--predictors", "size"), "COLUMN=COLUMNS"),
         (("--rule", "size = = 2"), "at '= 2' (character 8)"),
-        (("--rule", "size = peple"), "did you mean 'people'?"),
         (("--rules", "absent.txt"), "--rules absent.txt"),
         (("--effort", "most"), "quick, default"),
         (("--groups", "nobody"), "groups = 'nobody'"),
