@@ -1,6 +1,6 @@
 """HI-VAE by its own measure of error, beside the paper's VAE and the mean or mode of each column, on UCI data sets.
 
-    python benchmarks/hivae.py --out docs/results/hivae.jsonl --dataset wine --dataset adult --epochs adult=60
+    python benchmarks/hivae.py --epochs adult=40
 
 The measure is that of Nazabal et al. (2018), on hidden cells: the error rate of classes, the mean distance of ordered
 classes over their number, and for numbers the root mean square error over the range. HI-VAE imputes modes, as
