@@ -162,7 +162,9 @@ def answer_nuts(records: Sequence[Record]) -> Iterator[str]:
                 middle = np.exp(np.mean(np.log([one.mean for one in known])))
                 reached = sum(one.mean >= aim for one in known)
                 verdict = f"; {_verdict(reached, len(known))}" if warmup <= SHORT else ""
-                said.append(f"{middle:.2g} times those of {other} ({aim:g} times or more on {reached}{verdict})")
+                above = sum(one.low > 1.0 for one in known)
+                counts = f"{aim:g} times or more on {reached}, an interval above 1 on {above}"
+                said.append(f"{middle:.2g} times those of {other} ({counts}{verdict})")
                 models = f"{len(known)} model{'s' if len(known) > 1 else ''}"
         if said:
             head = f"**NUTS, {mass} mass matrix, warm-up {warmup}**, {models}, geometric means:"
