@@ -103,9 +103,10 @@ def answer(records: Sequence[Record]) -> str:
     worse = [f"{column} of {one.table}" for one in found for column in one.own["worse"]]
     timed = [one for one in found if FOREST in one.peers and one.n_rows < FEW_ROWS]
     quick = sum(one.own["cpu_seconds"] <= one.peers[FOREST]["cpu_seconds"] for one in timed)
+    level = f", and on {close} more it is at most 1 % behind the best" if close else ""
     lines = [
-        f"On {(ratios < 1.0).sum()} of {len(found)} tables evenly has less error than any other imputer, "
-        f"and on {close} more it is at most 1 % behind the best. The median of the ratios is {np.median(ratios):.3f}.",
+        f"On {(ratios < 1.0).sum()} of {len(found)} tables evenly has less error than any other imputer{level}. "
+        f"The median of the ratios is {np.median(ratios):.3f}.",
         f"It is more than 1 % behind on: {', '.join(behind)}." if behind else "",
         f"90 % intervals cover 86 to 94 % of the hidden numbers on {inside} of {len(covered)} tables of more than "
         f"{MANY_ROWS} rows.",
