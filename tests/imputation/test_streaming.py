@@ -221,7 +221,9 @@ def test_a_table_of_few_rows_is_read(plain, tmp_path):
 
 @pytest.mark.parametrize("model", ["mixture", "factorization"])
 def test_models_with_variables_of_rows_need_them_in_memory(files, model):
-    with pytest.raises(TableError, match=f"got model = '{model}' for 6000 rows of Parquet.* choose 'masked' or 'vae'"):
+    with pytest.raises(
+        TableError, match=f"got model = '{model}' for 6000 rows of Parquet.* choose 'hivae', 'masked' or 'vae'"
+    ):
         Imputer(model).fit(files)
 
 
@@ -584,7 +586,7 @@ def test_the_command_fills_files_and_a_saved_imputer_does_the_same(evenly, plain
         (("-o", "-"), "got -o - for Parquet files that are read piece by piece"),
         (("-o", "full.csv", "--samples", 2), "got --samples for Parquet files"),
         (("-o", "full.csv", "--report", "report.html"), "got --report for Parquet files"),
-        (("-o", "full.csv", "--model", "mixture", "--share", 0), "choose 'masked' or 'vae'"),
+        (("-o", "full.csv", "--model", "mixture", "--share", 0), "choose 'hivae', 'masked' or 'vae'"),
     ],
 )
 def test_options_that_files_do_not_allow_are_refused_in_one_line(

@@ -190,7 +190,8 @@ class Imputer(Scored, Shown, TransformerMixin, BaseEstimator):  # type: ignore[m
         ----------
         X : dataframe, array, lazy frame of an engine, or the path of Parquet files
             A path may be a file, a pattern such as `data/*.parquet`, or a folder. Large files are not read into memory
-            at once: `masked` and `vae` are trained on them in parts. Of a large lazy frame, they see a random sample.
+            at once: `masked`, `vae` and `hivae` are trained on them in parts. Of a large lazy frame, models see a
+            random sample.
         """
         settings = resolve(self)
         with showing(self.verbose):

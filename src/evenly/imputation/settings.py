@@ -110,11 +110,11 @@ class FitSettings:
     def check_source(self, source: Source) -> None:
         """Raise an error if the table is streamed from files and the model has latent variables of every row."""
         if source.files is not None and self.spec.row_variables:
-            able = sorted(repr(one.name) for one in SPECS.values() if one.trains and not one.row_variables)
+            *first, last = sorted(repr(one.name) for one in SPECS.values() if one.trains and not one.row_variables)
             raise TableError(
                 f"model = {self.spec.name!r} for {source.n_rows} rows of Parquet",
                 "it has latent variables of every row, which do not fit into memory",
-                f"choose {' or '.join(able)}, or fit on some of the rows",
+                f"choose {', '.join(first)} or {last}, or fit on some of the rows",
             )
 
     def fit_scaler(self, table: Any) -> LipschitzScaler:
