@@ -18,6 +18,7 @@ from datetime import date
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import polars as pl
 import pytest
 from commands import printed, small_disk, streams
@@ -596,3 +597,30 @@ def test_no_warning_without_a_cause(tmp_path):
         warnings.simplefilter("error")
         write_table(HOSTILE, tmp_path / "a.csv")
         read_table(tmp_path / "a.csv")
+
+
+def test_pandas_tables_are_written_without_pyarrow_too(tmp_path, monkeypatch):
+    days = pd.to_datetime(["2020-01-01", None, "2021-05-06"])
+    table = pd.DataFrame(
+        {
+            "text": ["a", None, "c"],
+            "class": pd.Categorical(["x", "y", None]),
+            "whole": [1, 2, 3],
+            "real": [1.5, np.nan, 2.0],
+            "nullable": pd.array([1, None, 3], dtype="Int64"),
+            "flag": [True, False, True],
+            "day": days,
+            "zoned": days.tz_localize("Europe/Berlin"),
+        }
+    )
+    write_table(table, tmp_path / "with.parquet")
+
+    def absent(*arguments, **settings):
+        raise ImportError("pyarrow is required for converting a pandas dataframe to Polars")
+
+    monkeypatch.setattr("polars._utils.construction.dataframe.import_optional", absent, raising=False)
+    monkeypatch.setattr("polars.dataframe.frame.pandas_to_pydf", absent)
+    write_table(table, tmp_path / "without.parquet")
+    found, expected = (pl.read_parquet(tmp_path / f"{name}.parquet") for name in ("without", "with"))
+    assert found.schema == expected.schema
+    assert found.to_dicts() == expected.to_dicts()

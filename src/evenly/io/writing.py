@@ -134,7 +134,28 @@ def _as_polars(table: Any) -> Any:
         return table
     try:
         return pl.DataFrame(table)
-    except (TypeError, ValueError, ImportError, pl.exceptions.PolarsError) as error:
+    except ImportError:  # what pandas holds other than NumPy's types goes through PyArrow, unless that is absent
+        return _of_objects(table)
+    except (TypeError, ValueError, pl.exceptions.PolarsError) as error:
+        raise TableError(f"a table of type {type(table).__name__}: {error}", "expected a dataframe") from None
+
+
+def _of_objects(table: Any) -> Any:
+    """Return a table of pandas as one of Polars, without PyArrow: what is not NumPy's goes by its values."""
+    pl = require("polars", "tool")
+    columns = []
+    for at, label in enumerate(table.columns):
+        own, classes = table.iloc[:, at], hasattr(table.dtypes.iloc[at], "categories")
+        if classes or hasattr(own.dtype, "na_value"):
+            own = own.astype(object)
+        if own.dtype != object:
+            columns.append(pl.Series(str(label), own.to_numpy(), nan_to_null=True))
+            continue
+        cells = pl.Series(str(label), own.where(own.notna(), None).tolist(), strict=False)
+        columns.append(cells.cast(pl.Categorical) if classes and cells.dtype == pl.String else cells)
+    try:
+        return pl.DataFrame(columns)
+    except pl.exceptions.PolarsError as error:
         raise TableError(f"a table of type {type(table).__name__}: {error}", "expected a dataframe") from None
 
 
