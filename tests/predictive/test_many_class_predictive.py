@@ -46,6 +46,17 @@ def test_the_mode_is_the_most_probable_of_all_classes(make):
 
 
 @pytest.mark.parametrize("make", [cells, with_evidence])
+def test_shifted_outcomes_move_every_class_of_the_rest_alike(make):
+    found = make()
+    log_odds = np.random.default_rng(3).normal(size=(3, 101))
+    expected = every_class(found) * np.exp(np.column_stack([log_odds[:, :100], np.repeat(log_odds[:, 100:], 30, 1)]))
+    floored = (found.probabilities < 1e-6).sum() * 1e-5
+    np.testing.assert_allclose(
+        every_class(found.tilted(log_odds)), expected / expected.sum(1, keepdims=True), atol=floored + 1e-9
+    )
+
+
+@pytest.mark.parametrize("make", [cells, with_evidence])
 def test_draws_are_as_frequent_as_probable(make):
     found, rng = make(), np.random.default_rng(1)
     drawn = found.take(np.repeat(np.arange(3), 20_000)).sample(rng).reshape(3, -1)

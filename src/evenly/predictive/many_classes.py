@@ -61,6 +61,10 @@ class ManyClassesPredictive(ClassPredictive):
         )
 
     def tilted(self, log_odds: Floats) -> Self:
+        """As of few classes; with a number for each outcome, all of the rest are shifted alike."""
+        if log_odds.shape[-1] == self.probabilities.shape[-1]:
+            found, before = super().tilted(log_odds), np.maximum(self.probabilities[..., -1], 1e-300)
+            return replace(found, known_mass=self.known_mass / before * found.probabilities[..., -1])
         n, most = self.column.n_single, log_odds.max()
         single, rest = np.exp(log_odds[:n] - most), np.exp(log_odds[n:] - most)
         divided = self.rest * rest
