@@ -28,7 +28,7 @@ from evenly.metrics import (
     mean_errors,
     mean_or_mode,
 )
-from evenly.metrics.errors import normalized_errors
+from evenly.metrics.errors import clearly_better, normalized_errors
 from evenly.tables.schema import Column
 
 NAN = math.nan
@@ -731,3 +731,9 @@ def test_rows_in_another_order_are_refused():
     with pytest.raises(TableError, match=r"same index in another order.*imputed\.loc\[truth\.index\]"):
         imputation_error(truth, truth.iloc[::-1], hidden)
     assert (imputation_error(truth.set_axis(list("abcd")), truth, hidden)["error"] == 0.0).all()  # no labels in common
+
+
+def test_rounding_is_no_clear_gain():
+    losses = np.random.default_rng(0).random(50)
+    assert not clearly_better(losses * (1.0 - 1e-14), losses)
+    assert clearly_better(losses * (1.0 - 1e-3), losses)

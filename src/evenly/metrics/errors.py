@@ -24,6 +24,8 @@ GROUPS = {"discrete": ("count", "binary", "categorical", "ordinal"), "continuous
 
 CLEARLY = 1.0
 """Standard errors by which a mean loss must be smaller to be clearly so."""
+ROUNDING = 1e-9
+"""A smaller share of the loss is no gain: predictions of the mean are not exactly equal."""
 
 
 def column_errors(
@@ -194,7 +196,7 @@ def ratio_to_baseline(errors: Floats, baseline: Floats) -> Floats:
 
 
 def clearly_better(losses: Floats | Bools, others: Floats | Bools, by: float = CLEARLY) -> bool:
-    """Whether losses are smaller than others on the same cells, by more than some standard errors of the mean.
+    """Whether losses are smaller than others on the same cells, by more than some standard errors and rounding.
 
     Examples
     --------
@@ -203,7 +205,8 @@ def clearly_better(losses: Floats | Bools, others: Floats | Bools, by: float = C
     (True, False)
     """
     gain = np.asarray(others, np.float64) - np.asarray(losses, np.float64)
-    return bool(gain.mean() > by * gain.std() / np.sqrt(len(gain)))
+    least = ROUNDING * np.abs(np.asarray(others, np.float64)).mean()
+    return bool(gain.mean() > max(by * gain.std() / np.sqrt(len(gain)), least))
 
 
 def mean_errors(columns: Sequence[Column], errors: Floats) -> dict[str, float]:
