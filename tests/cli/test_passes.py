@@ -22,8 +22,9 @@ def passes(monkeypatch):
     def counting(what, before, place):
         def count(*arguments):
             subject = arguments[place]
-            kept.append(subject)  # or another one might get its address
-            done.append((what, getattr(subject, "name", ""), id(getattr(subject, "native", subject))))
+            native = getattr(subject, "native", subject)
+            kept.append((subject, native))  # or another one might get its address
+            done.append((what, getattr(subject, "name", ""), id(native)))
             return before(*arguments)
 
         return count

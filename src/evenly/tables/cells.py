@@ -33,7 +33,7 @@ def encode(column: Column, cells: TableColumn) -> tuple[Floats, list[Any]]:
 
 def read_cells(column: Column, cells: TableColumn) -> tuple[Floats, list[Any]]:
     """Turn cells into numbers as `encode` does, but return texts in a column of numbers as unknown, too."""
-    return cells.remember(("codes", column.model_dump_json()), lambda: _encode(column, cells))
+    return cells.remember(("codes", column.model_dump_json(exclude={"note"})), lambda: _encode(column, cells))
 
 
 def _encode(column: Column, cells: TableColumn) -> tuple[Floats, list[Any]]:
