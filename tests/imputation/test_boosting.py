@@ -11,7 +11,7 @@ from imputers import encode, make_imputer, ruled_table
 
 from evenly import Imputer
 from evenly._support import Deadline
-from evenly.imputation import boost_fitting
+from evenly.imputation import boost_fitting, kernel_fitting, tilt_fitting
 from evenly.imputation.boost_fitting import fit_trees
 from evenly.imputation.boosting import Boosted
 from evenly.imputation.effort import Effort
@@ -157,6 +157,8 @@ def test_columns_of_too_many_classes_have_no_trees(boosted, monkeypatch):
 @pytest.mark.more
 def test_an_imputer_with_boosted_trees_is_saved_and_predicts_the_same(monkeypatch, tmp_path):
     monkeypatch.setattr(boost_fitting, "MOST_GROWN", 100)
+    for small_tables_only in (kernel_fitting, tilt_fitting):
+        monkeypatch.setattr(small_tables_only, "MOST_TABLE_ROWS", 100)
     table = ruled_table(400)
     imputer = make_imputer(epochs=2, n_networks=1, hidden_size=16, random_state=0).fit(table)
     assert any(isinstance(one, Boosted) for one in imputer.ensemble_.trees.values())

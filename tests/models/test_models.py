@@ -583,7 +583,7 @@ def test_the_fit_comes_within_a_twentieth_of_a_nat_of_the_generating_model(name,
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         state, _ = train(model, layout, data, state, epochs=epochs, batch_size=256)
-    fitted = model.predict(state.shared, state.local, None, wire(layout), data)
+    fitted = model.predict({**state.shared, **state.fixed}, state.local, None, wire(layout), data)
     assert mean_log_likelihood(layout, fitted, data) > mean_log_likelihood(layout, truth, data) - 0.05
 
 
