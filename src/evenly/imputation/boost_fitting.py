@@ -12,12 +12,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from evenly._support import boost, boosted_arrays
-from evenly.imputation.boosting import Array, Boosted, Flags
+from evenly.imputation.boosting import Boosted, Flags
 from evenly.imputation.columns import ModelledColumn
 from evenly.imputation.encoding import EncodedTable
 from evenly.imputation.gaussian import Gaussian, gaussian_features
 from evenly.imputation.growing import MOST_ROWS as MOST_GROWN
 from evenly.imputation.growing import Grown, Work, grow_trees, grows
+from evenly.imputation.nodes import Array
 from evenly.imputation.predictors import Pass
 from evenly.imputation.trees import tree_features
 from evenly.tables import Floats

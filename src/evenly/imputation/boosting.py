@@ -7,17 +7,16 @@ predict the mean of a number, not its distribution, which stays that of the netw
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import expit, softmax
 
+from evenly.imputation.nodes import Array, are_sound, are_within, find_leaves
 from evenly.tables import Floats
 
 Flags = npt.NDArray[np.bool_]
-Rows = npt.NDArray[np.intp]
-Array = npt.NDArray[Any]
 
 ROWS_AT_ONCE = 512
 """Rows that are predicted at once, for the memory that it takes."""
@@ -49,27 +48,20 @@ class Boosted:
     def check(self, n_features: int, n_outcomes: int) -> None:
         """Raise an error if these are no trees of so many features, and bins or classes."""
         n = len(self.feature)
-        nodes = np.arange(n)
         of_nodes = (self.feature, self.threshold, self.left, self.right, self.missing_left, self.value)
         whole = (self.codes, self.roots, self.feature, self.left, self.right)
         if any(one.shape != (n,) for one in of_nodes) or not n:
             raise ValueError("boosted trees: arrays of different lengths")
         if any(one.ndim != 1 or one.dtype != np.int32 for one in whole) or self.missing_left.dtype != np.bool_:
             raise ValueError("boosted trees: nodes that are no whole numbers")
-        inner = self.feature >= 0
-        # Children come after their node, so that every way ends in a leaf.
-        sound = all((nodes < side)[inner].all() and (side < n)[inner].all() for side in (self.left, self.right))
-        sound &= all(((low <= one) & (one < high)).all() for one, low, high in self._ranges(n, n_features, n_outcomes))
+        sound = are_sound(self, n_features) and are_within(self.codes, 0, n_outcomes)
         sound &= len(self.codes) != 1 and len(np.unique(self.codes)) == len(self.codes)
         sound &= self.base.shape == (len(self.codes) if len(self.codes) > 2 else 1,)
-        sound &= len(self.roots) > 0 and not len(self.roots) % max(len(self.base), 1)
+        sound &= not len(self.roots) % max(len(self.base), 1)
         if not (sound and np.isfinite(self.base).all() and np.isfinite(self.value).all()):
             raise ValueError("boosted trees: nodes that form no trees")
         if np.isnan(self.threshold).any():
             raise ValueError("boosted trees: a threshold that is no number")
-
-    def _ranges(self, n: int, n_features: int, n_outcomes: int) -> list[tuple[Array, int, int]]:
-        return [(self.roots, 0, n), (self.feature, -1, n_features), (self.codes, 0, n_outcomes)]
 
     @property
     def has_classes(self) -> bool:
@@ -82,7 +74,7 @@ class Boosted:
         raw = np.empty((n, n_outputs))
         for start in range(0, n, ROWS_AT_ONCE):
             some = slice(start, start + ROWS_AT_ONCE)
-            added = self.value[self._leaves(features[some])]
+            added = self.value[find_leaves(self, features[some], self.missing_left)]
             raw[some] = self.base + added.reshape(len(added), -1, n_outputs).sum(1)
         if not self.has_classes:
             return raw[:, 0], np.full((n, n_outcomes), np.nan)
@@ -90,18 +82,3 @@ class Boosted:
         of_second = expit(raw)
         shares[:, self.codes] = np.hstack([1.0 - of_second, of_second]) if n_outputs == 1 else softmax(raw, axis=1)
         return np.full(n, np.nan), shares
-
-    def _leaves(self, features: Floats) -> Rows:
-        """Return the leaf that each row reaches in each tree: rows x trees."""
-        n, width = features.shape
-        cells = features.ravel()
-        at = np.tile(self.roots.astype(np.intp), n)
-        begins = np.repeat(np.arange(n) * width, len(self.roots))
-        on = np.flatnonzero(self.feature[at] >= 0)
-        while len(on):
-            node = at[on]
-            cell = cells[begins[on] + self.feature[node]]
-            below = np.where(np.isnan(cell), self.missing_left[node], cell <= self.threshold[node])
-            at[on] = node = np.where(below, self.left[node], self.right[node])
-            on = on[self.feature[node] >= 0]
-        return at.reshape(n, -1)

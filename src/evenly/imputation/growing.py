@@ -26,8 +26,9 @@ from evenly.imputation.columns import ModelledColumn
 from evenly.imputation.effort import USUAL, Effort
 from evenly.imputation.encoding import EncodedTable
 from evenly.imputation.gaussian import Gaussian, expect, fill_without, gaussian_features
+from evenly.imputation.nodes import Array
 from evenly.imputation.predictors import Pass
-from evenly.imputation.trees import Array, Flags, Rows, Trees, tree_features
+from evenly.imputation.trees import Flags, Rows, Trees, tree_features
 from evenly.predictive import Predictive
 from evenly.tables import Floats
 

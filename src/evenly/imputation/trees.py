@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -16,12 +16,12 @@ import numpy.typing as npt
 from evenly.imputation.boosting import Boosted
 from evenly.imputation.columns import ModelledColumn
 from evenly.imputation.encoding import EncodedTable
+from evenly.imputation.nodes import Array, are_sound, are_within, find_leaves
 from evenly.predictive import Predictive
 from evenly.tables import Floats
 
 Rows = npt.NDArray[np.intp]
 Flags = npt.NDArray[np.bool_]
-Array = npt.NDArray[Any]
 
 ROWS_AT_ONCE = 512
 """Rows that are predicted at once, for the memory that it takes."""
@@ -54,7 +54,6 @@ class Trees:
     def check(self, n_features: int, n_outcomes: int) -> None:
         """Raise an error if this is no forest of so many features, and bins or classes."""
         n = len(self.feature)
-        nodes = np.arange(n)
         of_nodes = (self.feature, self.threshold, self.left, self.right, self.mean, self.first, self.size)
         whole = (self.roots, self.feature, self.left, self.right, self.first, self.size, self.outcome)
         if any(one.shape != (n,) for one in of_nodes) or self.outcome.shape != self.share.shape or not n:
@@ -62,12 +61,10 @@ class Trees:
         if any(one.ndim != 1 or one.dtype != np.int32 for one in whole):
             raise ValueError("trees: nodes that are no whole numbers")
         inner = self.feature >= 0
-        # Children come after their node, so that every way ends in a leaf.
-        sound = all((nodes < side)[inner].all() and (side < n)[inner].all() for side in (self.left, self.right))
-        sound &= len(self.roots) > 0 and _within(self.roots, 0, n) and _within(self.feature, -1, n_features)
-        sound &= _within(self.first, 0, len(self.outcome) + 1) and bool((self.size[~inner] >= 1).all())
+        sound = are_sound(self, n_features)
+        sound &= are_within(self.first, 0, len(self.outcome) + 1) and bool((self.size[~inner] >= 1).all())
         sound &= bool((self.size >= 0).all() and (self.first.astype(int) + self.size <= len(self.outcome)).all())
-        sound &= _within(self.outcome, 0, n_outcomes) and bool(((self.share > 0.0) & (self.share <= 1.0)).all())
+        sound &= are_within(self.outcome, 0, n_outcomes) and bool(((self.share > 0.0) & (self.share <= 1.0)).all())
         if not (sound and np.isfinite(self.threshold).all() and np.isfinite(self.mean).all()):
             raise ValueError("trees: nodes that form no forest")
 
@@ -82,27 +79,13 @@ class Trees:
         means, shares = np.empty(len(features)), np.empty((len(features), n_outcomes))
         for start in range(0, len(features), ROWS_AT_ONCE):
             some = slice(start, start + ROWS_AT_ONCE)
-            leaves = self._leaves(features[some])
+            leaves = find_leaves(self, features[some].astype(np.float32))  # as scikit-learn compares them
             asked = np.ones(leaves.shape, bool) if used is None else used[some]
             with np.errstate(invalid="ignore"):
                 weights = asked / asked.sum(1, keepdims=True)
             means[some] = (weights * self.mean[leaves]).sum(1)
             shares[some] = self._shares(leaves, weights, n_outcomes)
         return means, shares
-
-    def _leaves(self, features: Floats) -> Rows:
-        """Return the leaf that each row reaches in each tree."""
-        cells = features.astype(np.float32).ravel()  # as scikit-learn compares them
-        n, width = features.shape
-        at = np.tile(self.roots.astype(np.intp), n)
-        begins = np.repeat(np.arange(n) * width, len(self.roots))
-        on = np.flatnonzero(self.feature[at] >= 0)
-        while len(on):
-            node = at[on]
-            below = cells[begins[on] + self.feature[node]] <= self.threshold[node]
-            at[on] = node = np.where(below, self.left[node], self.right[node])
-            on = on[self.feature[node] >= 0]
-        return at.reshape(n, -1)
 
     def _shares(self, leaves: Rows, weights: Floats, n_outcomes: int) -> Floats:
         sizes = self.size[leaves].ravel()
@@ -115,10 +98,6 @@ class Trees:
             len(leaves) * n_outcomes,
         )
         return np.asarray(found.reshape(len(leaves), n_outcomes), np.float64)
-
-
-def _within(values: Array, low: int, high: int) -> bool:
-    return bool(((values >= low) & (values < high)).all())
 
 
 def tree_features(specs: Sequence[ModelledColumn]) -> tuple[Flags, Rows]:
