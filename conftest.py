@@ -9,3 +9,5 @@ collect_ignore_glob = [f"src/evenly/integrations/{name}*.py" for name in ABSENT]
 collect_ignore: list[str] = []
 if ABSENT:
     collect_ignore.append("docs/programs.md")
+if find_spec("mkdocs") is None:
+    collect_ignore.append("docs/site_build.py")
