@@ -146,6 +146,24 @@ def test_without_time_there_are_no_trees(monkeypatch):
     assert none == [None] * 5
 
 
+def test_of_a_very_large_table_a_sample_of_rows_is_learned_from(boosted, monkeypatch):
+    table, held, _, _ = boosted
+    kept, real = [], boost_fitting.boost
+
+    def keep(features, *rest, **settings):
+        kept.append(len(features))
+        return real(features, *rest, **settings)
+
+    monkeypatch.setattr(boost_fitting, "MOST_GROWN", 100)
+    monkeypatch.setattr(boost_fitting, "MOST_ROWS", 200)
+    monkeypatch.setattr(boost_fitting, "boost", keep)
+    gaussian, passes = fit_gaussian(gaussian_features(table)), plan_passes({}, table.layout.names)
+    found = fit_trees(table, gaussian, passes, held, Work(RNG(3), SMALL))
+    assert all(100 < n <= 200 for n in kept)
+    for j, one in enumerate(found):
+        assert len(one.predicted[0].mode()) == held[0][:, j].sum()
+
+
 def test_columns_of_too_many_classes_have_no_trees(boosted, monkeypatch):
     monkeypatch.setattr(boost_fitting, "MOST_TREES", 30)
     table, _, _, kept = boosted

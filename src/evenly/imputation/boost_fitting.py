@@ -52,21 +52,28 @@ def fit_trees(
     used, owners = tree_features(specs)
     if gaussian is None or len(specs) < 2 or used.sum() > MOST_FEATURES:
         return found
+    if table.n_rows > MOST_ROWS:  # only rows to learn from and rows to predict: tables may have millions
+        learned = np.zeros(table.n_rows, bool)
+        learned[work.rng.choice(table.n_rows, MOST_ROWS, replace=False)] = True
+        needed = np.flatnonzero(learned | np.any([one.any(1) for one in held], axis=0))
+        held, table, learned = [one[needed] for one in held], table.rows(needed), learned[needed]
+    else:
+        learned = np.ones(table.n_rows, bool)
     features = gaussian_features(table)
-    seeds, slowest = work.rng.integers(2**31 - 1, size=len(specs)), 0.0
-    hidden = np.any(held, axis=0)
+    hidden, slowest = np.any(held, axis=0), 0.0
     for one in passes:
         shown = features if one.shown is None else np.where(one.shown[owners], features, np.nan)
-        by_set = [(cells, np.where(cells[:, owners], np.nan, shown)[cells.any(1)]) for cells in held]
+        some = [np.flatnonzero(cells.any(1)) for cells in held]
+        by_set = [
+            (cells, np.where(cells[rows][:, owners], np.nan, shown[rows]))
+            for cells, rows in zip(held, some, strict=True)
+        ]
         for j in one.targets:
             spec, values, _ = table.columns[j]
-            rows = np.flatnonzero(~np.isnan(values) & ~hidden[:, j])
+            rows = np.flatnonzero(learned & ~np.isnan(values) & ~hidden[:, j])
             if not grows(spec, values[rows]) or work.deadline.left() < slowest:
                 continue
             begun, others = time.monotonic(), used & (owners != j)
-            rng = np.random.default_rng(seeds[j])
-            if len(rows) > MOST_ROWS:
-                rows = np.sort(rng.choice(rows, MOST_ROWS, replace=False))
             trees = _boost(spec, shown[np.ix_(rows, others)], values[rows], work.effort.n_trees)
             if trees is not None:
                 predicted = []
