@@ -249,7 +249,7 @@ def test_both_ends_of_intervals_come_from_one_prediction(monkeypatch):
     imputer, calls = quick().fit(shown), []
     opened, predictor = imputer._open(shown), imputer._predictor()
     apart = [
-        predictor.choose(opened.encoded, opened.rows, opened.n_rows, [lambda one: one.quantile(at)])[0]  # noqa: B023
+        predictor.choose(opened.encoded, opened.missing, [lambda one: one.quantile(at)])[0]  # noqa: B023
         for at in (0.25, 0.75)
     ]
     monkeypatch.setattr(NeighbourIndex, "find", counting(NeighbourIndex.find, calls))

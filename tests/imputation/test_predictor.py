@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -11,7 +12,9 @@ from imputers import MASKED_VAE, hide, holed_table, linked_table, make_imputer
 from scipy import stats
 
 from evenly import Imputer, TableError, imputation_error
+from evenly.imputation.columns import ModelledColumn
 from evenly.imputation.predictor import central_draws, count_draws
+from evenly.models.bbvi import Trained
 
 
 @pytest.fixture(scope="module")
@@ -38,6 +41,49 @@ def test_a_row_without_any_cell_is_filled(learned):
     full = imputer.transform(empty)
     assert not full.isna().any(axis=None)
     assert not imputer.sample(empty, 1)[0].isna().any(axis=None)
+
+
+def test_only_missing_cells_are_predicted_to_the_same_bytes(learned, monkeypatch):
+    """Large tables have few incomplete rows, and few gaps in each: what is known must cost nothing."""
+    imputer, _, holed, _ = learned
+    opened = imputer._open(holed)
+    assert 0 < opened.missing.sum() < 0.5 * opened.missing[opened.rows].size
+    every = imputer._predictor().choose(opened.encoded, np.ones_like(opened.missing), [imputer._choose])[0]
+    predicted = note_rows(monkeypatch, imputer.ensemble_.modelled)
+    some = imputer._predictor().choose(opened.encoded, opened.missing, [imputer._choose])[0]
+    assert sum(predicted) == opened.missing.sum()
+    for one, own, cells in zip(some, every, opened.missing.T, strict=True):
+        assert one[cells].tobytes() == own[cells].tobytes()
+        assert np.isnan(one[~cells]).all()
+
+
+def test_rows_without_a_gap_do_not_reach_the_network(learned, monkeypatch):
+    imputer, table, holed, _ = learned
+    expected, rows = imputer.transform(holed), np.flatnonzero(holed.isna().any(axis=1))
+    calls = []
+    predict = Trained.predict_natural
+    monkeypatch.setattr(
+        Trained, "predict_natural", lambda self, *given, **more: (calls.append(1), predict(self, *given, **more))[1]
+    )
+    pd.testing.assert_frame_equal(imputer.transform(table), table, check_exact=True)
+    assert not calls
+    apart = imputer.transform(holed.iloc[rows])
+    assert calls == [1] * -(-len(rows) // imputer.ensemble_.chunk_size)
+    pd.testing.assert_frame_equal(apart, expected.iloc[rows], check_exact=True)
+
+
+def note_rows(monkeypatch: pytest.MonkeyPatch, specs: Sequence[ModelledColumn]) -> list[int]:
+    """Return a list to which every prediction of a column adds its number of cells."""
+    noted = list[int]()
+    for kind in {type(one) for one in specs}:
+        predict = kind.predict
+
+        def count(spec, naturals, *more, predict=predict):
+            noted.append(len(naturals[0]))
+            return predict(spec, naturals, *more)
+
+        monkeypatch.setattr(kind, "predict", count)
+    return noted
 
 
 @pytest.mark.more

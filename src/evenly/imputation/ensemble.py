@@ -18,7 +18,7 @@ from evenly.imputation.calibration import PLAIN, Calibration
 from evenly.imputation.columns import ColumnSpec, ModelledColumn, spec_from_plain
 from evenly.imputation.encoding import EncodedColumn, EncodedTable, lay_out
 from evenly.imputation.experts import NO_EXPERTS, Experts
-from evenly.imputation.gaussian import Gaussian, expect, first_features, from_expected, gaussian_features
+from evenly.imputation.gaussian import Gaussian, expect, first_features, gaussian_features
 from evenly.imputation.kernels import Kernel, kernels_from_tensors, kernels_to_tensors, predict_by_kernel
 from evenly.imputation.learned_rows import LearnedRows
 from evenly.imputation.level_means import LevelMeans, plan_means
@@ -135,17 +135,17 @@ class Ensemble:
             return dict.fromkeys(cells, NO_EXPERTS), {}
         features = gaussian_features(table)
         means, stds = expect(self.gaussian, features)
-        by_gaussian = from_expected(table, means, stds)
         filled = np.where(np.isnan(features), means, features)
         found, places, firsts = {}, {}, first_features(table)
         for j, wanted in cells.items():
             places[j] = Place(filled, np.nan_to_num(stds[:, firsts[j]] ** 2)).take(wanted)
-            one, name = by_gaussian[j], table.columns[j].spec.name
+            spec = table.columns[j].spec
+            own, name = slice(firsts[j], firsts[j] + spec.n_gaussian), spec.name
             trees, kernel = self.trees.get(name), self.kernels.get(name)
-            own = filled if trees is not None and trees.needs_filled else features
+            known = filled if trees is not None and trees.needs_filled else features
             found[j] = Experts(
-                None if one is None else one.take(wanted),
-                None if trees is None else predict_by_trees(trees, table, j, wanted, own),
+                spec.from_gaussian(means[wanted, own], stds[wanted, own]),
+                None if trees is None else predict_by_trees(trees, table, j, wanted, known),
                 None if kernel is None else predict_by_kernel(kernel, table, j, wanted, filled),
             )
         return found, places

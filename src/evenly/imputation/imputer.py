@@ -260,7 +260,7 @@ class Imputer(Scored, Shown, TransformerMixin, BaseEstimator):  # type: ignore[m
             return self._transform(opened, delta)
 
     def _transform(self, opened: OpenedTable, delta: Mapping[Any, Any] | None = None) -> Any:
-        filled = self._predictor(delta).choose(opened.encoded, opened.rows, opened.n_rows, [self._choose])
+        filled = self._predictor(delta).choose(opened.encoded, opened.missing, [self._choose])
         return self._fill(opened, filled[0])
 
     def transform_file(

@@ -106,7 +106,7 @@ class FillRows:
     def _fill(self, rows: Any) -> Any:
         imputer = self._imputer or _load(self)
         opened = imputer._open_quietly(rows)
-        filled = imputer._predictor(self.delta).choose(opened.encoded, opened.rows, opened.n_rows, [imputer._choose])
+        filled = imputer._predictor(self.delta).choose(opened.encoded, opened.missing, [imputer._choose])
         return _retype(fill(opened, filled[0], imputer.scaler_, "default"), self.like)
 
     @cached_property

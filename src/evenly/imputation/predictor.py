@@ -207,8 +207,7 @@ class Predictor:
     def choose(
         self,
         table: EncodedTable,
-        rows: Rows,
-        n_rows: int,
+        missing: Flags,
         choices: Sequence[Choice],
         draw: int | None = None,
         prepared: Prepared | None = None,
@@ -219,18 +218,24 @@ class Predictor:
 
         Parameters
         ----------
+        missing : array
+            The cells to predict, rows x modelled columns. Others stay NaN, but for what rules may ask for.
         ends : bool
             Whether only the first way is an estimate; the others give the ends of intervals around it.
         """
-        filled = [self.constants(n_rows) for _ in choices]
-        limits, widths = table.rules.limits(), table.rules.widths
-        for where, found in self.predict(table, rows, draw=draw, prepared=prepared):
-            for index, column, whole in zip(self._modelled, table.columns, found, strict=True):
-                one = truncate(whole, limits_at(limits, index, where))
+        filled = [self.constants(len(missing)) for _ in choices]
+        limits, widths, rows = table.rules.limits(), table.rules.widths, np.flatnonzero(missing.any(1))
+        wanted = np.ones_like(missing) if table.rules.book else missing
+        for where, found in self.predict(table, rows, draw=draw, wanted=wanted, prepared=prepared):
+            for j, (index, column, whole) in enumerate(zip(self._modelled, table.columns, found, strict=True)):
+                some = where[wanted[where, j]]
+                if not len(some):
+                    continue
+                one = truncate(whole, limits_at(limits, index, some))
                 for values, choice in zip(filled, choices, strict=True):
-                    values[index][where] = self._value(column.spec, one, choice)
+                    values[index][some] = self._value(column.spec, one, choice)
                 if index in widths:
-                    widths[index][where] = one.quantile(0.75) - one.quantile(0.25)
+                    widths[index][some] = one.quantile(0.75) - one.quantile(0.25)
         if ends:
             estimates = table.rules.settle(filled[0], widths)
             return [estimates, *table.rules.settle_ends(filled[1:], estimates)]
@@ -245,8 +250,7 @@ class Predictor:
         rng = np.random.default_rng((self.seed, i))
         n_rows = len(missing)
         if not self.ensemble.model.spec.cell_by_cell:
-            rows = np.flatnonzero(missing.any(1))
-            return self.choose(table, rows, n_rows, [lambda one: one.sample(rng)], i, prepared)[0]
+            return self.choose(table, missing, [lambda one: one.sample(rng)], i, prepared)[0]
         filled = self.constants(n_rows)
         if not table.columns:
             return filled
@@ -296,12 +300,11 @@ class Predictor:
 
         Models with latent variables use draws, which include the uncertainty of the latent variables.
         """
-        rows, n_rows = np.flatnonzero(missing.any(1)), len(missing)
         if self.ensemble.model.spec.cell_by_cell:
             levels = (0.5 - 0.5 * level, 0.5 + 0.5 * level)
             choices: list[Choice] = [estimate, *(methodcaller("quantile", at) for at in levels)]
-            return self.choose(table, rows, n_rows, choices, ends=True)[1:]
-        found = self.choose(table, rows, n_rows, [estimate] * 2)
+            return self.choose(table, missing, choices, ends=True)[1:]
+        found = self.choose(table, missing, [estimate] * 2)
         numbers = {
             index: missing[:, j]
             for j, (index, column) in enumerate(zip(self._modelled, table.columns, strict=True))

@@ -51,6 +51,6 @@ class Scored:
         For scoring: neither rounded nor converted to the columns' types. NaN in ignored and empty columns.
         """
         opened = self._open(X)
-        predictor, every = replace(self._predictor(), rounds=False), np.arange(opened.n_rows)
+        predictor, every = replace(self._predictor(), rounds=False), np.ones_like(opened.missing)
         encoded = replace(opened.encoded, rules=opened.rules.filling_all())
-        return np.column_stack(predictor.choose(encoded, every, opened.n_rows, [self._choose])[0])
+        return np.column_stack(predictor.choose(encoded, every, [self._choose])[0])

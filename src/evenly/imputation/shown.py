@@ -137,7 +137,7 @@ class Shown:
             hint = "plot_imputed shows classes"
             raise TableError("classes", "expected numbers or dates", hint, column=found.fitted.column.name)
         ends = [one[j][found.missing] for one in self._ends(opened, level)]
-        middle = self._predictor().choose(opened.encoded, opened.rows, opened.n_rows, [self._choose])[0][j]
+        middle = self._predictor().choose(opened.encoded, opened.missing, [self._choose])[0][j]
         ax = new_axes(*SIZE) if ax is None else ax
         draw_intervals(ax, found.fitted.column, middle[found.missing], ends, level)
         return ax
