@@ -132,24 +132,30 @@ def streaming(record: Record) -> str:
 
 def imputed(records: Sequence[Record]) -> str:
     """What imputing costs: rows a second and core, beside the same in memory, and how long a billion rows take."""
-    rivals = {one["rows"]: one for one in records if one["engine"] == IN_MEMORY}
     lines = []
     for one in sorted(records, key=lambda one: one["rows"]):
         rate = one["rows"] / one["cpu"]
+        rival = next((of for of in records if of["engine"] == IN_MEMORY and _same_table(of, one)), None)
         lines.append(
             [
                 "in memory" if one["engine"] == IN_MEMORY else one["engine"],
                 f"{one['rows'] * one['columns'] / 1e6:g} M",
+                f"{one['incomplete'] / one['rows']:.0%}" if "incomplete" in one else "–",
                 "yes" if one["killed"] else "no",
                 f"{rate:,.0f}",
-                f"{one['cpu'] / rivals[one['rows']]['cpu']:.2f}",
+                "–" if rival is None else f"{one['cpu'] / rival['cpu']:.2f}",
                 f"{one['peak'] / 2**20:,.0f}",
                 f"{one['checked']:,}",
-                "–" if one["killed"] else duration(BILLION / rate / CORES),
+                duration(BILLION / rate / CORES),
             ]
         )
-    header = ["engine", "cells", "a worker killed", "rows a second and core", "processor time / in memory's"]
-    return table([*header, "peak of a worker, MiB", "rows compared", f"10⁹ rows on {CORES} cores"], lines)
+    header = ["engine", "cells", "rows with a gap", "a worker killed", "rows a second and core"]
+    header += ["processor time / in memory's", "peak of a worker, MiB", "rows compared", f"10⁹ rows on {CORES} cores"]
+    return table(header, lines)
+
+
+def _same_table(one: Record, other: Record) -> bool:
+    return all(one.get(name) == other.get(name) for name in ("rows", "columns", "gaps"))
 
 
 def page(text: str, records: Sequence[Record], imputing: Sequence[Record]) -> str:
