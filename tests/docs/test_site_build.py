@@ -33,7 +33,7 @@ def read(script):
     [
         ("heads.md", "[a VAE](../examples/torch_vae.py)", "[a VAE](examples/torch_vae.md)"),
         ("start/choose.md", "[how](../contributing.md)", "[how](../contributing.md)"),
-        ("results/paper.md", "[why](../the_maths.md#departures-from-the-paper)", None),
+        ("results/paper.md", "[why](../the_paper.md#departures-from-the-paper)", None),
         ("contributing.md", "[the design](docs/design.md)", "[the design](design.md)"),
         ("changelog.md", "[how](docs/results/peers.md#error)", "[how](results/peers.md#error)"),
         ("design.md", "[`tables/`](../src/evenly/tables)", "`tables/`"),
