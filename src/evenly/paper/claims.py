@@ -260,7 +260,7 @@ CLAIMS = (
     Claim("fewer columns are overlooked than under std-gamma", "lip-gamma", "std-gamma", overlooked, COUNTED),
     Claim("fewer columns are overlooked than under lip-bern", "lip-gamma", "lip-bern", overlooked, COUNTED),
     Claim(
-        "Lipschitz scales alone balance them under gradient descent",
+        "Lipschitz scales alone balance gradients under gradient descent",
         "lip-none",
         "std-none",
         equation_5,
