@@ -1,21 +1,23 @@
 """Which method and which noise should a scaler have by default? Classifiers in Pipelines, and a mixture of one's own.
 
-    python benchmarks/default_method.py [--data DIR] [--rows 600] [--only mixture]
+    python benchmarks/default_method.py [--data DIR] [--rows 600] [--only mixture] [--out FILE]
 
 First the answer is checked: which preprocessings give a row the same features alone and in a batch. Then classifiers
 are cross-validated behind each of them, on the embedded table and, with --data, on three of UCI, with log-losses
 relative to those behind OneHotEncoder and StandardScaler. Last, a mixture of two clusters is fitted by expectation
 maximization (EM) to scaled features, and its parameters are compared with those that the data were drawn from; and
-the paper's models impute hidden cells of the same data.
+the paper's models impute hidden cells of the same data. FILE gets a line for each result.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -38,6 +40,7 @@ from evenly.paper.datasets import as_table, load_dataset, schema
 from evenly.scaling import NOISE_A, NOISE_B
 
 Floats = npt.NDArray[np.float64]
+Record = dict[str, Any]
 
 RIVAL = "one-hot, standardized"
 TARGETS = {"adult": "sex", "credit": "default", "wine": "color"}
@@ -96,14 +99,13 @@ def load(name: str, folder: str | None, n_rows: int) -> tuple[pd.DataFrame, Any,
     return table.drop(columns=target), table[target], Schema(columns=[one for one in columns if one.name != target])
 
 
-def compare(name: str, folder: str | None, n_rows: int) -> None:
-    """Cross-validate classifiers behind each preprocessing of a table."""
+def compare(name: str, folder: str | None, n_rows: int) -> list[Record]:
+    """Cross-validate classifiers behind each preprocessing of a table, and return a record of each."""
     table, truth, columns = load(name, folder, n_rows)
     single = [table.iloc[[i]] for i in range(0, len(table), max(len(table) // 30, 1))]
     where = [int(one.index[0]) for one in single]
     folds = StratifiedKFold(5, shuffle=True, random_state=0)
-    losses: dict[tuple[str, str], float] = {}
-    rows: list[tuple[str, str, float, float, float]] = []
+    found: list[Record] = []
     for what, made in preprocessings(columns).items():
         scaled = clone(made).fit(table)
         whole = np.asarray(scaled.transform(table), float)
@@ -114,17 +116,26 @@ def compare(name: str, folder: str | None, n_rows: int) -> None:
             pipeline = make_pipeline(clone(made), clone(model))
             predicted = cross_val_predict(pipeline, table, truth, cv=folds, method="predict_proba")
             labels = np.unique(truth)
-            losses[what, classifier] = log_loss(truth, predicted, labels=labels)
-            right = accuracy_score(truth, labels[predicted.argmax(1)])
+            loss, right = log_loss(truth, predicted, labels=labels), accuracy_score(truth, labels[predicted.argmax(1)])
             pipeline.fit(table, truth)
             apart = np.concatenate([pipeline.predict_proba(one) for one in single])
             moved = float(np.abs(apart - pipeline.predict_proba(table)[where]).max())
-            rows.append((what, classifier, right, losses[what, classifier], moved))
-    print(f"\n{name}, {len(table)} rows: accuracy, log-loss and its ratio to the rival's; how far the probabilities of")
-    print("a row alone are from those of the row in the whole table, at most")
-    for what, classifier, right, loss, moved in rows:
-        ratio = loss / losses[RIVAL, classifier]
-        print(f"{what:24} {classifier:20} {right:.3f}  {loss:.3f} {ratio:6.2f} x  {moved:.3f}")
+            scores = {"accuracy": float(right), "log_loss": float(loss), "moved": moved}
+            found.append({"part": "pipelines", "table": name, "rows": len(table), "preparation": what})
+            found[-1] |= {"classifier": classifier, **scores}
+    show_comparison(found)
+    return found
+
+
+def show_comparison(found: Sequence[Record]) -> None:
+    """Print what was found on one table."""
+    rival = {one["classifier"]: one["log_loss"] for one in found if one["preparation"] == RIVAL}
+    print(f"\n{found[0]['table']}, {found[0]['rows']} rows: accuracy, log-loss and its ratio to the rival's; how far")
+    print("the probabilities of a row alone are from those of the row in the whole table, at most")
+    for one in found:
+        ratio = f"{one['log_loss'] / rival[one['classifier']]:6.2f} x"
+        name = f"{one['preparation']:24} {one['classifier']:20}"
+        print(f"{name} {one['accuracy']:.3f}  {one['log_loss']:.3f} {ratio}  {one['moved']:.3f}")
 
 
 # --- a mixture -----------------------------------------------------------------------------------------------------
@@ -211,14 +222,14 @@ def fit_mixture(
     return scaler, best[1], best[0]
 
 
-def recover_clusters(seed: int, n: int) -> None:
-    """Fit the mixture under each method and remedy, and print what became of the truth."""
+def recover_clusters(seed: int, n: int) -> list[Record]:
+    """Fit the mixture under each method and remedy, and print and return what became of the truth."""
     rng = np.random.default_rng(seed)
     table, second = draw_patients(n, rng)
     starts = [np.where(second[:, None], [0.1, 0.9], [0.9, 0.1]), *(rng.dirichlet([1.0, 1.0], n) for _ in range(4))]
     print(f"\nTwo clusters of {n} patients: the mean of `pressure`, its standard deviation, the share of smokers")
     print("truth: 120 (12) 0.20, 150 (12) 0.70; EM, the best of five starts, one of them at the truth")
-    errors = {}
+    found: list[Record] = []
     for what, remedy in REMEDIES.items():
         with np.errstate(all="ignore"):
             scaler, naturals, _ = fit_mixture(table, remedy, starts)
@@ -226,8 +237,10 @@ def recover_clusters(seed: int, n: int) -> None:
         clusters = np.column_stack([*usual["pressure"].values(), usual["smoker"]["probability"]])
         clusters = clusters[clusters[:, 0].argsort()]
         shown = ", ".join(f"{mean:.0f} ({std:.0f}) {share:.2f}" for mean, std, share in clusters)
-        errors[what] = float(np.abs(clusters[:, 2] - SHARES).max())
-        print(f"{what:42} {shown}   error of the shares {errors[what] / errors['lip-none']:5.1f} x lip-none's")
+        error = float(np.abs(clusters[:, 2] - SHARES).max())
+        found.append({"part": "mixture", "rows": n, "remedy": what, "clusters": clusters.tolist(), "error": error})
+        print(f"{what:42} {shown}   error of the shares {error / found[0]['error']:5.1f} x lip-none's")
+    return found
 
 
 # --- the paper's models --------------------------------------------------------------------------------------------
@@ -239,7 +252,7 @@ TRAININGS = {
 """Longer steps than the paper's, so that two columns are learned in some seconds; the factorization does not."""
 
 
-def try_models(seed: int, n: int) -> None:
+def try_models(seed: int, n: int) -> list[Record]:
     """Hide cells of the patients, and compare what the paper's models say of them with what the truth would say."""
     rng = np.random.default_rng(seed)
     table, _ = draw_patients(n, rng)
@@ -263,7 +276,9 @@ def try_models(seed: int, n: int) -> None:
     print(f"\nThe paper's models of {n} patients, a fifth of each column hidden: log-loss of the hidden cells of")
     print("`smoker`, root mean square error of those of `pressure`, and what part of the truth's gain over the")
     print("marginals was reached; in the mixture, the shares of smokers among the known cells of each cluster")
+    records: list[Record] = []
     for what, (loss, error) in {"the truth": best, "the marginals": marginal}.items():
+        records.append({"part": "models", "rows": n, "model": what, "log_loss": loss, "error": error})
         print(f"{what:26} {loss:.3f} {error:13.2f}")
     for model, training in TRAININGS.items():
         for method in ("lip-none", "lip-gamma"):
@@ -272,11 +287,16 @@ def try_models(seed: int, n: int) -> None:
             means = np.asarray(found["pressure"].mean())
             got = judge(np.asarray(found["smoker"].parameters["probability"]), means)
             gained = [(a - b) / (a - c) for a, b, c in zip(marginal, got, best, strict=True)]
+            record = {"part": "models", "rows": n, "model": model, "method": method}
+            records.append(record | {"log_loss": got[0], "error": got[1], "gained": gained})
             line = f"{model:14} {method:11} {got[0]:.3f} ({gained[0]:5.0%}) {got[1]:6.2f} ({gained[1]:5.0%})"
             if model == "mixture":
                 known = ~asked["smoker"]
-                line += "  " + ", ".join(f"{smokes[known & (means == one)].mean():.2f}" for one in np.unique(means))
+                shares = [float(smokes[known & (means == one)].mean()) for one in np.unique(means)]
+                records[-1]["shares"] = shares
+                line += "  " + ", ".join(f"{share:.2f}" for share in shares)
             print(line, flush=True)
+    return records
 
 
 def main() -> None:
@@ -286,16 +306,20 @@ def main() -> None:
     parser.add_argument("--table", nargs="*", choices=["heart", *TARGETS])
     parser.add_argument("--only", choices=["pipelines", "mixture", "models"])
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--out", type=Path, help="file of JSON lines that gets the results")
     given = parser.parse_args()
     warnings.simplefilter("ignore", ConvergenceWarning)
     warnings.simplefilter("ignore", EvenlyWarning)
+    found: list[Record] = []
     if given.only in (None, "pipelines"):
         for name in given.table or ("heart", *(TARGETS if given.data else ())):
-            compare(name, given.data, given.rows)
+            found += compare(name, given.data, given.rows)
     if given.only in (None, "mixture"):
-        recover_clusters(given.seed, 1000)
+        found += recover_clusters(given.seed, 1000)
     if given.only in (None, "models"):
-        try_models(given.seed, 3000)
+        found += try_models(given.seed, 3000)
+    if given.out:
+        given.out.write_text("".join(json.dumps(one) + "\n" for one in found), encoding="utf-8")
 
 
 if __name__ == "__main__":

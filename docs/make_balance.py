@@ -1,4 +1,4 @@
-"""Write the tables of `docs/results/balance.md` from the recorded runs beside it.
+"""Write the tables of `docs/results/balance.md` and its picture from the recorded runs beside it.
 
 Run: python docs/make_balance.py. What stands between `<!-- NAME -->` and `<!-- end -->` is replaced. What there are no
 records for is untested, and says so.
@@ -13,9 +13,10 @@ from typing import Any
 
 import numpy as np
 from make_results import UNTESTED, fill, table
+from page_parts import as_png
 from scipy import stats
 
-from evenly._support import write_text
+from evenly._support import require, write_bytes, write_text
 from evenly.metrics import GROUPS
 from evenly.models import published_epochs
 from evenly.paper.agreement import FLAWED, published_cells
@@ -186,6 +187,24 @@ def answer(runs: Runs) -> str:
     return "\n\n".join([f"**On the tables that were run, {said}** ({basis}). {limits}", table(header, rows)])
 
 
+def picture(runs: Runs) -> bytes:
+    """Draw the error of each way relative to neither: a dot for each data set and model, a line at their mean."""
+    figure = require("matplotlib.figure", "tool").Figure(figsize=(8.0, 2.4), layout="constrained")
+    ax = figure.subplots()
+    ax.axvline(1.0, color="0.3", linewidth=1.0, linestyle=":")
+    found = gains(runs)
+    for at, by_block in enumerate(found.values()):
+        ratios = np.exp([np.mean(list(one.values())) for one in by_block])
+        ax.scatter(ratios, np.full(len(ratios), at), s=36.0, color="#0072b2", alpha=0.6)
+        if len(ratios):
+            ax.scatter([mean_ratio(by_block)], [at], s=420.0, color="#d55e00", marker="|", linewidth=2.5)
+    ax.set_yticks(range(len(found)), list(found))
+    ax.set_ylim(len(found) - 0.5, -0.5)
+    ax.set_xlabel("error / error without either; dots: data sets and models, line: geometric mean")
+    ax.spines[["top", "right"]].set_visible(False)
+    return as_png(figure)
+
+
 def by_rule(runs: Runs) -> str:
     """Return each rule's error relative to the plain sum under the same method, and its gain in log-likelihood."""
     rows = []
@@ -325,8 +344,10 @@ def page(text: str, records: Sequence[Record], more: Sequence[Record]) -> str:
 
 
 def main() -> None:
-    """Write the page."""
-    write_text(PAGE, page(PAGE.read_text(encoding="utf-8"), read(RUNS), read(OF_HIVAE)))
+    """Write the page and draw its picture."""
+    records = read(RUNS)
+    write_text(PAGE, page(PAGE.read_text(encoding="utf-8"), records, read(OF_HIVAE)))
+    write_bytes(RESULTS / "pictures" / "balance.png", picture(Runs(records)))
 
 
 if __name__ == "__main__":

@@ -39,8 +39,8 @@ NEEDS = {
 MOST_NEED = '".[models,tool]" pandas'
 INTRODUCTION = f"""# Gallery
 
-Ten short scripts, each complete, with a picture at the end. They are in `examples/gallery` of a checkout, run as they
-are, and need `pip install {MOST_NEED}` unless something else is said.
+Here are ten short, complete scripts, each with the picture that it draws. They are in `examples/gallery` of a checkout,
+run as they are, and need `pip install {MOST_NEED}` unless they say otherwise.
 """
 
 

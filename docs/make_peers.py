@@ -6,7 +6,6 @@ classes in `benchmarks/peer_imputers.py` say which peers there are and what to c
 
 from __future__ import annotations
 
-import io
 import json
 import sys
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,6 +14,8 @@ from typing import Any
 
 import numpy as np
 from make_results import fill
+from own_settings import balance, balance_answer, settings
+from page_parts import as_png, table
 
 from evenly._support import require, write_bytes, write_text
 
@@ -30,7 +31,6 @@ Runs = Mapping[int, Record]
 Group = dict[str, dict[int, Record]]
 """Runs of a data set, by the peer's name and mask."""
 DATASETS = ("breast", "wine", "spam", "letter", "adult", "credit", *SMALL)
-METHODS = ("lip-none", "std-none", "iqr-none", "max-none", "none")
 CLOSE = 0.03
 """Errors and times that are larger by at most this share count as close."""
 FEWEST_CELLS = 50
@@ -88,13 +88,6 @@ def worst_ratio(by: Group) -> tuple[float, int, str] | None:
     """
     pairs = [(name, ratio(by.get(Evenly.name, {}), runs)) for name, runs in by.items() if name not in own_names()]
     return max(((*found, name) for name, found in pairs if found), default=None)
-
-
-def table(header: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
-    """Return a Markdown table, or a sentence if it has no lines."""
-    if not lines:
-        return "No runs yet."
-    return "\n".join(f"| {' | '.join(line)} |" for line in (header, ["---"] * len(header), *lines))
 
 
 def errors(records: Sequence[Record]) -> str:
@@ -296,49 +289,35 @@ def not_run(records: Sequence[Record]) -> str:
     return table(["peer", "not on", "why"], lines)
 
 
-def balance(records: Sequence[Record]) -> str:
-    """Errors of the same network under each scaling method."""
-    lines = []
-    for dataset in DATASETS:
-        by = {one["method"]: one for one in records if one["dataset"] == dataset}
-        if by:
-            least = min(one["error"] for one in by.values())
-            cells = [
-                ("**{:.4f}**" if by[method]["error"] == least else "{:.4f}").format(by[method]["error"])
-                + f" ({by[method]['worst']:.2f})"
-                if method in by
-                else "–"
-                for method in METHODS
-            ]
-            ratio = (
-                f"{by['lip-none']['error'] / by['std-none']['error']:.3f}"
-                if {"lip-none", "std-none"} <= set(by)
-                else "–"
-            )
-            lines.append([dataset, *cells, ratio])
-    return table(["data set", *METHODS, "lip / std"], lines)
-
-
 def picture(records: Sequence[Record]) -> bytes:
     """Draw each peer's error relative to the mean or mode, by data set, at 20 % hidden completely at random."""
-    figure = require("matplotlib.figure", "tool").Figure(figsize=(8.0, 3.6), layout="constrained")
+    figure = require("matplotlib.figure", "tool").Figure(figsize=(8.0, 3.8), layout="constrained")
     ax = figure.subplots()
     groups = {key[2]: by for key, by in rows(records) if key[:2] == ("mcar", 20)}
     runs = [one for by in groups.values() for own in by.values() for one in own.values()]
     shown = [peer for peer in run_peers(runs) if not peer.baseline]
     for i, peer in enumerate(shown):
-        places, heights = [], []
+        places, errors = [], []
         for at, by in enumerate(groups.values()):
             own = [one for mask, one in by.get(peer.name, {}).items() if mask in compared_masks(by)]
             if own:
-                places.append(at + 0.8 * (i - 0.5 * (len(shown) - 1)) / len(shown))
-                heights.append(float(np.mean([one["error"] / one["baseline"] for one in own])))
+                places.append(at + 0.6 * ((i + 0.5) / len(shown) - 0.5))
+                errors.append(float(np.mean([one["error"] / one["baseline"] for one in own])))
         if places:
-            ax.bar(places, heights, 0.8 / len(shown), color=peer.color or f"C{i}", label=peer.label)
-    ax.axhline(1.0, color="0.3", linewidth=1.0, linestyle=":")
-    ax.set_xticks(range(len(groups)), list(groups))
-    ax.set_ylabel("error / mean or mode")
-    ax.set_title("Error on 20 % hidden cells, relative to mean-or-mode imputation", fontsize=10)
+            look = (
+                {"s": 70.0, "marker": "D", "zorder": 4}
+                if peer.name == Evenly.name
+                else {"s": 32.0, "marker": "o", "zorder": 3}
+            )
+            ax.scatter(errors, places, color=peer.color or f"C{i}", label=peer.label, **look)
+    ax.axvline(1.0, color="0.3", linewidth=1.0, linestyle=":")
+    ax.set_yticks(range(len(groups)), list(groups))
+    ax.set_yticks(np.arange(len(groups) - 1) + 0.5, minor=True)
+    ax.grid(axis="y", which="minor", color="0.85")
+    ax.tick_params(axis="y", which="both", length=0.0)
+    ax.invert_yaxis()
+    ax.set_xlabel("error / that of the mean or mode (dotted); further left is better")
+    ax.set_title("Error on 20 % of the cells, hidden at random", fontsize=10)
     ax.spines[["top", "right"]].set_visible(False)
     figure.legend(loc="outside right upper", frameon=False, fontsize=8)
     return as_png(figure)
@@ -363,13 +342,6 @@ def reliability(records: Sequence[Record]) -> bytes:
     return as_png(figure)
 
 
-def as_png(figure: Any) -> bytes:
-    """Return a picture as PNG, with the same bytes whenever it is drawn."""
-    stream = io.BytesIO()
-    figure.savefig(stream, format="png", dpi=110, metadata={"Software": None})
-    return stream.getvalue()
-
-
 def page(text: str) -> str:
     """Return the page with its tables made from the records, and notes on the peers if it has a place for them."""
     every = read("peers.jsonl")
@@ -391,7 +363,11 @@ def page(text: str) -> str:
         sections["not_run"] = not_run(failures(every))
     small = current(read("small.jsonl"))
     sections |= {"small": errors(small), "small_calibration": calibration(small)}
-    return fill(text, sections | {"balance": balance(read("balance.jsonl"))})
+    sections |= {"settings": settings(read("settings.jsonl"), DATASETS)}
+    balanced = read("balance.jsonl")
+    return fill(
+        text, sections | {"balance": balance(balanced, DATASETS), "balance_answer": balance_answer(balanced, DATASETS)}
+    )
 
 
 def main() -> None:

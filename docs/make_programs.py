@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from make_peers import as_png, table
 from make_results import UNTESTED, fill
+from page_parts import as_png, table
 from scipy import stats
 
 from evenly._support import require, write_bytes, write_text
@@ -163,12 +163,12 @@ def answer_nuts(records: Sequence[Record]) -> Iterator[str]:
                 reached = sum(one.mean >= aim for one in known)
                 verdict = f"; {_verdict(reached, len(known))}" if warmup <= SHORT else ""
                 above = sum(one.low > 1.0 for one in known)
-                counts = f"{aim:g} times or more on {reached}, an interval above 1 on {above}"
+                counts = f"{aim:g} times or more on {reached}; an interval above 1 on {above}"
                 said.append(f"{middle:.2g} times those of {other} ({counts}{verdict})")
                 models = f"{len(known)} model{'s' if len(known) > 1 else ''}"
         if said:
             head = f"**NUTS, {mass} mass matrix, warm-up {warmup}**, {models}, geometric means:"
-            yield f"{head} the effective draws by gradient under lip are {' and '.join(said)}.{_apart(own)}"
+            yield f"{head} the effective draws for each gradient under lip are {' and '.join(said)}.{_apart(own)}"
 
 
 def _apart(groups: Sequence[Chains]) -> str:
@@ -179,7 +179,7 @@ def _apart(groups: Sequence[Chains]) -> str:
         for method, runs in group.runs.items()
         if max(one["r_hat"] for one in runs.values()) > MET
     ]
-    return f" Some chains did not meet (R-hat above {MET:g}): {', '.join(apart)}." if apart else ""
+    return f" Some chains had not converged (R-hat above {MET:g}): {', '.join(apart)}." if apart else ""
 
 
 def _verdict(reached: int, known: int) -> str:

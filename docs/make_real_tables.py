@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from make_peers import as_png, table
 from make_results import fill
+from page_parts import as_png, table
 
 from evenly._support import require, write_bytes, write_text
 
@@ -163,16 +163,18 @@ def other_mechanisms(records: Sequence[Record]) -> str:
 def picture(records: Sequence[Record]) -> bytes:
     """Draw evenly's error relative to the best peer's: a dot a table."""
     found = rows(records)
-    height = 1.2 + 0.22 * len(found)
-    figure = require("matplotlib.figure", "tool").Figure(figsize=(7.0, height), layout="constrained")
+    height = 1.0 + 0.17 * len(found)
+    figure = require("matplotlib.figure", "tool").Figure(figsize=(8.0, height), layout="constrained")
     ax = figure.subplots()
     ratios = [one.ratio for one in found]
     ax.axvline(1.0, color="0.3", linewidth=1.0, linestyle=":")
     ax.scatter(ratios, range(len(found)), c=[AHEAD if ratio < 1.0 else BEHIND for ratio in ratios], zorder=3)
     ax.set_yticks(range(len(found)), [f"{one.table} ({one.best})" for one in found], fontsize=8)
+    ax.margins(y=0.03)
     ax.grid(axis="y", color="0.9")
-    ax.set_xlabel("error of evenly / error of the best peer, which is named")
-    ax.set_title("Left of the line evenly has less error than every other imputer", fontsize=10)
+    ax.set_axisbelow(True)
+    ax.set_xlabel("error of evenly / error of the best other imputer, which is named in brackets")
+    ax.set_title("Left of the line, evenly has less error than every other imputer", fontsize=10)
     ax.spines[["top", "right"]].set_visible(False)
     return as_png(figure)
 

@@ -47,6 +47,20 @@ def claim_table(records: Sequence[Record]) -> str:
     return table(["claim", "methods", "verdict", "ratio [interval]"], rows) + f"\n\n{said}"
 
 
+def answer(records: Sequence[Record]) -> str:
+    """Which claims hold, which do not, and which are untested."""
+    checked = claims.check_claims(records)
+    if all(one.verdict == "untested" for one in checked):
+        return UNTESTED
+    heads = {"holds": "Holds", "does not hold": "Does not hold", "untested": "Untested, or the runs cannot tell"}
+    lines = []
+    for verdict, head in heads.items():
+        texts = [one.claim.text for one in checked if one.verdict == verdict]
+        if texts:
+            lines.append(f"- **{head}** ({len(texts)} of {len(checked)}): {'; '.join(texts)}.")
+    return "\n".join(lines)
+
+
 def coverage(records: Sequence[Record]) -> str:
     """What is done of the design at the paper's epochs, and what is not."""
     rows = []
@@ -152,6 +166,7 @@ def _picture(name: str, caption: str) -> Callable[[Sequence[Record]], str]:
 
 
 SECTIONS: dict[str, Callable[[Sequence[Record]], str]] = {
+    "answer": answer,
     "claims": claim_table,
     "figures": _picture("marginals_adult", "Histograms of adult: the data, and what the VAE draws under each method"),
     "methods": methods,

@@ -21,7 +21,7 @@ ROOT_PAGES = {"CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.m
 """Pages at the root of the repository, and what they are called on the site."""
 DETAILS = "<!-- details -->"
 """From this line on, the sections of a page are folded."""
-TAKEN = re.compile(r"<!-- (?P<last>last paragraph )?from (?P<page>\S+): (?P<name>\w+) -->")
+TAKEN = re.compile(r"<!-- from (?P<page>\S+): (?P<name>\w+) -->")
 """Where a part of another page is shown: what stands there between `<!-- NAME -->` and `<!-- end -->`."""
 LINK = re.compile(r"(?P<text>\[[^\[\]]*\])\((?P<target>[^()\s]+)\)")
 FENCE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
@@ -110,10 +110,9 @@ def relink(found: re.Match[str], source: str, page: str) -> str:
 def take(found: re.Match[str], docs: Path) -> str:
     """Return the part of another page that is asked for."""
     _, mark, rest = (docs / found["page"]).read_text(encoding="utf-8").partition(f"<!-- {found['name']} -->")
-    part = rest.partition("<!-- end -->")[0].strip()
     if not mark:
         log.warning(f"{found['page']} has no part {found['name']}")
-    return part.rpartition("\n\n")[2] if found["last"] else part
+    return rest.partition("<!-- end -->")[0].strip()
 
 
 def fold(text: str) -> str:

@@ -74,6 +74,7 @@ LONG_PAGES = (
     "balancing.md",
     "diagnosis.md",
     "five_minutes.md",
+    "how_it_works.md",
     "imputer.md",
     "multiple_imputation.md",
     "programs.md",

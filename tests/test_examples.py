@@ -20,6 +20,7 @@ LONG = (
     "balancing.md",
     "diagnosis.md",
     "five_minutes.md",
+    "how_it_works.md",
     "imputer.md",
     "multiple_imputation.md",
     "programs.md",

@@ -1,7 +1,7 @@
 """Which columns would a model overlook? Compare how much each of them pulls, before and after scaling.
 
-178 wines with 13 measurements (scikit-learn). A column's share of the gradient says how much of each step of training
-goes to it; equal shares would be a fourteenth each, the dotted line.
+178 wines with 13 measurements (scikit-learn). A column's share of the gradient says how much of each training step
+goes to it. Equal shares would be a fourteenth each: the dotted line.
 """
 
 import sys

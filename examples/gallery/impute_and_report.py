@@ -1,7 +1,7 @@
-"""Fill the missing cells of a table, see how far that can be trusted, and write a report for the browser.
+"""Fill the missing cells of a table, see how far you can trust the result, and write a report for the browser.
 
-The embedded table of heart patients, with every tenth cell removed. The picture: observed cells of a column of
-classes, and the imputed ones, drawn at random.
+A tenth of the cells of the embedded table of heart patients is removed. The picture compares the observed classes of
+a column with the imputed ones, drawn at random.
 """
 
 import sys

@@ -1,7 +1,7 @@
-"""Scale a table where it is: a lazy frame of Polars or a relation of DuckDB, of which no row enters memory.
+"""Scale a table where it is: a lazy frame of Polars or a relation of DuckDB, without reading its rows into memory.
 
-One pass measures every column on its own engine; the features are expressions, which run when somebody asks for them.
-The picture: the smoothness of every column before and after.
+The engine itself measures every column, and the features are expressions, which run when somebody asks for rows. The
+picture shows the smoothness of every column before and after.
 """
 
 import sys

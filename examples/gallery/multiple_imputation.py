@@ -1,7 +1,7 @@
-"""Run a regression of statsmodels on ten imputed tables, and pool it by Rubin's rules.
+"""Run a regression with statsmodels on ten imputed tables, and pool the results by Rubin's rules.
 
-Years of age per beat of the largest heart rate, with a third of some cells missing: complete rows alone lose more
-than half of the patients, and their intervals are wider.
+The largest heart rate is regressed on three columns, a third of whose cells are missing. Complete rows alone would
+lose more than half of the patients, and have wider intervals.
 """
 
 import sys
@@ -24,13 +24,13 @@ print(pooled.summary())
 
 terms = [term for term in pooled.estimate.index if term != "Intercept"]
 ax = Figure(figsize=(7, 2.6), layout="constrained").subplots()
-for shift, name, mean, low, high in (
-    (-0.1, "pooled", pooled.estimate, pooled.low, pooled.high),
-    (0.1, f"{int(complete.nobs)} complete rows", complete.params, *complete.conf_int().to_numpy().T),
+for shift, color, name, mean, low, high in (
+    (-0.1, "C0", "pooled", pooled.estimate, pooled.low, pooled.high),
+    (0.1, "C1", f"{int(complete.nobs)} complete rows", complete.params, *complete.conf_int().to_numpy().T),
 ):
     low, high = (dict(zip(pooled.estimate.index, one, strict=True)) for one in (low, high))
-    ax.plot([mean[k] for k in terms], np.arange(len(terms)) + shift, "o", label=name)
-    ax.hlines(np.arange(len(terms)) + shift, [low[k] for k in terms], [high[k] for k in terms])
+    ax.plot([mean[k] for k in terms], np.arange(len(terms)) + shift, "o", color=color, label=name)
+    ax.hlines(np.arange(len(terms)) + shift, [low[k] for k in terms], [high[k] for k in terms], color=color)
 ax.set(yticks=range(len(terms)), yticklabels=terms, xlabel="beats per minute")
 ax.legend(frameon=False)
 ax.figure.savefig(sys.argv[1] if sys.argv[1:] else "pooled.png")

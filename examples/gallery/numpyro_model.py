@@ -1,4 +1,4 @@
-"""Let a NumPyro model of two outcomes run in scaled units, and compare its draws with blood pressures in mmHg."""
+"""Run a NumPyro model of two outcomes in scaled units, and compare its draws with blood pressures in mmHg."""
 
 import sys
 
@@ -31,7 +31,9 @@ mcmc = MCMC(NUTS(program), num_warmup=300, num_samples=300, progress_bar=False)
 mcmc.run(jax.random.key(0), age, *outcomes)
 drawn = Predictive(program, mcmc.get_samples())(jax.random.key(1), age)["pressure"]
 ax = Figure(figsize=(6, 3), layout="constrained").subplots()
-ax.hist([outcomes[0], np.asarray(drawn).ravel()], 25, density=True, label=["observed", "predicted"])
-ax.legend(title="mmHg", frameon=False)
+ax.hist(outcomes[0], range(80, 220, 10), density=True, color="0.7", label="observed")
+ax.hist(np.asarray(drawn).ravel(), range(80, 220, 10), density=True, histtype="step", linewidth=2, label="predicted")
+ax.set(xlabel="blood pressure, mmHg", ylabel="density")
+ax.legend(frameon=False)
 print(f"predicted mean {drawn.mean():.0f} mmHg, observed {outcomes[0].mean():.0f}")
 ax.figure.savefig(sys.argv[1] if sys.argv[1:] else "predicted.png")

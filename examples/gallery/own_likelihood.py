@@ -1,7 +1,7 @@
-"""Define a likelihood that Evenly does not have, by five formulas, and scale a column by it.
+"""Define a likelihood that Evenly does not have by five formulas, and scale a column by it.
 
-The Pareto distribution of incomes above a threshold. The formulas are checked numerically: does the density integrate
-to 1, does it survive scaling? Then it is as good as a built-in one.
+It is the Pareto distribution, of incomes above a threshold. The formulas are checked numerically: the density must
+integrate to 1 and survive scaling. After that, it can do what a built-in likelihood can.
 """
 
 import sys

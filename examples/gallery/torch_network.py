@@ -1,7 +1,7 @@
-"""Give a network of PyTorch the right output for every column: likelihood heads.
+"""Give a PyTorch network the right output for every column: likelihood heads.
 
-An autoencoder of mixed columns with missing cells. The heads say how many outputs it needs, score them against the
-table, and turn them into predictions in the table's units. The picture: predicted against observed ages.
+The network is an autoencoder of mixed columns with missing cells. The heads say how many outputs it needs, score them
+against the table, and turn them into predictions in the table's units. The picture shows how well it learned ages.
 """
 
 import sys
@@ -34,5 +34,6 @@ predicted = heads.predict(network(inputs).detach())
 print("thal predicted correctly:", np.mean(predicted["thal"] == table["thal"]).round(2))
 ax = Figure(figsize=(4, 4), layout="constrained").subplots()
 ax.plot(table["age"], predicted["age"], ".")
-ax.set(xlabel="age", ylabel="predicted")
+ax.plot([30, 77], [30, 77], color="0.6")
+ax.set(xlabel="age, years", ylabel="predicted age")
 ax.figure.savefig(sys.argv[1] if sys.argv[1:] else "ages.png")

@@ -1,7 +1,7 @@
 """Impute a wide table: half of the pixels of handwritten digits (scikit-learn).
 
-Each of 1,797 rows is a picture of 8 x 8 pixels, each column a pixel from 0 to 16. The picture: what is left, what was
-imputed, and the truth.
+Each of 1,797 rows is a picture of 8 x 8 pixels, and each column is a pixel from 0 to 16. From top to bottom: what is
+left, what was imputed, and the truth.
 """
 
 import sys

@@ -468,7 +468,7 @@ def test_a_new_peer_is_one_class_for_the_page(toy, make_peers, monkeypatch):
     assert "imputes zeros" not in make_peers.page(text)
 
 
-def test_a_new_peer_has_bars_of_one_color(toy, make_peers, monkeypatch):
+def test_a_new_peer_has_dots_of_one_color(toy, make_peers, monkeypatch):
     pytest.importorskip("matplotlib")
     colors = pytest.importorskip("matplotlib.colors")
     monkeypatch.setattr(make_peers, "as_png", lambda figure: figure)
@@ -476,9 +476,9 @@ def test_a_new_peer_has_bars_of_one_color(toy, make_peers, monkeypatch):
     for declared, drawn in (("#123456", "#123456"), (None, "C3")):
         monkeypatch.setattr(toy, "color", declared)
         (ax,) = make_peers.picture(records).axes
-        bars = next(bars for bars in ax.containers if bars.get_label() == "Toy 2")
-        assert {colors.to_hex(bar.get_facecolor()) for bar in bars} == {colors.to_hex(drawn)}
-        assert len(bars) == 2
+        dots = next(dots for dots in ax.collections if dots.get_label() == "Toy 2")
+        assert {colors.to_hex(color) for color in dots.get_facecolors()} == {colors.to_hex(drawn)}
+        assert len(dots.get_offsets()) == 2
 
 
 def test_names_of_peers_are_not_taken_twice(toy):

@@ -128,7 +128,7 @@ def test_an_aim_is_met_on_most_models_or_missed(make_programs, better, worse, ve
     ]
     (line,) = make_programs.answer_nuts(records)
     assert line.count(verdict) == 2
-    assert f"2 times or more on {better}, an interval above 1 on {better}" in line
+    assert f"2 times or more on {better}; an interval above 1 on {better}" in line
     found = [one.ratio("raw") for one in make_programs.chains(records, "nuts")]
     assert [round(one.mean, 6) for one in found] == [3.0] * better + [1.0] * worse
 
@@ -149,7 +149,7 @@ def test_chains_that_have_not_met_are_named(make_programs):
         chain("one", method, 0, 10.0, r_hat=2.0 if method == "raw" else 1.05) for method in ("raw", "std", "lip")
     ]
     (line,) = make_programs.answer_nuts(records)
-    assert line.endswith("Some chains did not meet (R-hat above 1.1): one raw.")
+    assert line.endswith("Some chains had not converged (R-hat above 1.1): one raw.")
 
 
 def test_the_worst_column_is_compared_with_the_best_that_any_fit_ended_with(make_programs):

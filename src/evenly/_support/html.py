@@ -9,6 +9,8 @@ from typing import NamedTuple
 
 MOST_ROWS = 60
 """Rows of a table that are shown."""
+CELL = "text-align:left;padding:0.2em 1em 0.2em 0"
+"""The style of a cell: columns of text must not touch, whatever the page says of tables."""
 
 
 class Bar(NamedTuple):
@@ -41,7 +43,7 @@ def html_table(title: str, headers: Sequence[str], rows: Sequence[Sequence[str |
     >>> "&lt;b&gt;" in html_table("Columns", ["column", "error"], [["<b>", Bar("0.5", 0.5)]])
     True
     """
-    head = "".join(f'<th style="text-align:left">{escape(one)}</th>' for one in headers)
+    head = "".join(f'<th style="{CELL}">{escape(one)}</th>' for one in headers)
     body = "".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in rows[:MOST_ROWS])
     more = f"<p>and {len(rows) - MOST_ROWS:,} more rows</p>" if len(rows) > MOST_ROWS else ""
     shown = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
@@ -50,10 +52,10 @@ def html_table(title: str, headers: Sequence[str], rows: Sequence[Sequence[str |
 
 def _cell(cell: str | Bar) -> str:
     if not isinstance(cell, Bar):
-        return f'<td style="text-align:left">{escape(cell)}</td>'
+        return f'<td style="{CELL}">{escape(cell)}</td>'
     share = min(1.0, max(0.0, cell.share)) if math.isfinite(cell.share) else 0.0
     bar = f"display:inline-block;height:0.6em;width:{6.0 * share:.2f}em;background:currentColor;opacity:0.45"
     return (
-        f'<td style="text-align:left;white-space:nowrap"><span style="display:inline-block;width:6em">'
+        f'<td style="{CELL};white-space:nowrap"><span style="display:inline-block;width:6em">'
         f'<span style="{bar}"></span></span> {escape(cell.text)}</td>'
     )

@@ -27,10 +27,11 @@ def draw_imputed(ax: Any, column: Column, observed: Floats, imputed: Floats) -> 
     labels = [f"{len(observed):,} observed", f"{len(imputed):,} imputed, drawn at random"]
     if column.has_classes:
         _draw_classes(ax, column, [observed, imputed], labels)
+        ax.legend(frameon=False)
     else:
         _draw_numbers(ax, column, [observed, imputed], labels)
+        _legend_above(ax)
     _finish(ax, column.name, "Observed and imputed cells")
-    ax.legend(frameon=False)
 
 
 def _draw_classes(ax: Any, column: Column, cells: Sequence[Floats], labels: Sequence[str]) -> None:
@@ -69,8 +70,8 @@ def draw_intervals(ax: Any, column: Column, middle: Floats, ends: Sequence[Float
     ax.vlines(at, low, high, color=OBSERVED, linewidth=1, label=f"{level:.0%} interval")
     ax.plot(at, middle, ".", color=IMPUTED, markersize=4, label="estimate")
     ax.set_xlabel(f"{len(order):,} missing cells, by estimate")
+    _legend_above(ax)
     _finish(ax, column.name, "Intervals of missing cells")
-    ax.legend(frameon=False)
 
 
 def draw_curves(ax: Any, curves: Mapping[str, Floats], baseline: Mapping[str, float]) -> None:
@@ -110,6 +111,13 @@ def trailing_mean(curve: Floats) -> Floats:
 def on_axis(column: Column, values: Floats) -> Any:
     """Return values as an axis shows them: dates of a column of dates, other numbers as they are."""
     return make_dates(values + days_of(column.origin)) if column.kind == "date" else values
+
+
+def _legend_above(ax: Any) -> None:
+    """Put the legend into a strip above what is drawn, so that it hides none of it."""
+    low, high = ax.get_ylim()
+    ax.set_ylim(low, high + 0.16 * (high - low))
+    ax.legend(loc="upper right", ncols=2, frameon=False)
 
 
 def _finish(ax: Any, name: str, title: str) -> None:

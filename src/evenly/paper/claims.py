@@ -239,22 +239,28 @@ GAINS, CHANGES, EPOCHS = "spread of gains", "spread of gradients' changes", "spr
 COUNTED = "1 + columns overlooked"
 CLAIMS = (
     Claim("Lipschitz scales and the Gamma trick lower the error", "lip-gamma", "std-none", bounded_error, "error"),
-    Claim("the same, of the median column", "lip-gamma", "std-none", median_error, "median error"),
-    Claim("the Gamma trick lowers the error: standardized", "std-gamma", "std-none", bounded_error, "error"),
-    Claim("the Gamma trick lowers the error: Lipschitz scales", "lip-gamma", "lip-none", bounded_error, "error"),
-    Claim("a Lipschitz scale alone is not worse", "lip-none", "std-none", bounded_error, "error", equal=True),
-    Claim("with the trick, a Lipschitz scale lowers the error", "lip-gamma", "std-gamma", bounded_error, "error"),
-    Claim("both balance learning, by Equation 4", "lip-gamma", "std-none", equation_4, GAINS),
-    Claim("the scale alone balances it, by Equation 4", "lip-none", "std-none", equation_4, GAINS),
-    Claim("the scale balances it with the trick, by Equation 4", "lip-gamma", "std-gamma", equation_4, GAINS),
-    Claim("both balance the changes of gradients (Equation 5)", "lip-gamma", "std-none", equation_5, CHANGES),
-    Claim("the scale alone balances these", "lip-none", "std-none", equation_5, CHANGES),
-    Claim("columns make half of their gain at the same time", "lip-gamma", "std-none", half_gains, EPOCHS),
-    Claim("columns make 90 % of it at the same time", "lip-gamma", "std-none", most_gains, EPOCHS),
-    Claim("fewer columns are overlooked than by std-gamma", "lip-gamma", "std-gamma", overlooked, COUNTED),
-    Claim("fewer columns are overlooked than by lip-bern", "lip-gamma", "lip-bern", overlooked, COUNTED),
     Claim(
-        "by gradient descent, the scale alone balances these",
+        "scales and trick lower the error of the median column", "lip-gamma", "std-none", median_error, "median error"
+    ),
+    Claim("the Gamma trick lowers the error of standardized columns", "std-gamma", "std-none", bounded_error, "error"),
+    Claim("the Gamma trick lowers the error under Lipschitz scales", "lip-gamma", "lip-none", bounded_error, "error"),
+    Claim("Lipschitz scales alone do not raise the error", "lip-none", "std-none", bounded_error, "error", equal=True),
+    Claim("under the Gamma trick, Lipschitz scales lower the error", "lip-gamma", "std-gamma", bounded_error, "error"),
+    Claim("scales and trick balance the gains of columns (Equation 4)", "lip-gamma", "std-none", equation_4, GAINS),
+    Claim("Lipschitz scales alone balance the gains (Equation 4)", "lip-none", "std-none", equation_4, GAINS),
+    Claim(
+        "under the Gamma trick, the scales balance the gains (Equation 4)", "lip-gamma", "std-gamma", equation_4, GAINS
+    ),
+    Claim(
+        "scales and trick balance the changes of gradients (Equation 5)", "lip-gamma", "std-none", equation_5, CHANGES
+    ),
+    Claim("Lipschitz scales alone balance the changes of gradients", "lip-none", "std-none", equation_5, CHANGES),
+    Claim("columns make 50 % of their gain at the same time", "lip-gamma", "std-none", half_gains, EPOCHS),
+    Claim("columns make 90 % of their gain at the same time", "lip-gamma", "std-none", most_gains, EPOCHS),
+    Claim("fewer columns are overlooked than under std-gamma", "lip-gamma", "std-gamma", overlooked, COUNTED),
+    Claim("fewer columns are overlooked than under lip-bern", "lip-gamma", "lip-bern", overlooked, COUNTED),
+    Claim(
+        "Lipschitz scales alone balance gradients under gradient descent",
         "lip-none",
         "std-none",
         equation_5,
@@ -262,7 +268,7 @@ CLAIMS = (
         optimizer="sgd",
     ),
     Claim(
-        "the mixture does not depend on preprocessing",
+        "the error of the mixture does not depend on the method",
         "lip-gamma",
         "std-none",
         bounded_error,

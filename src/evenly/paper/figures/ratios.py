@@ -53,4 +53,4 @@ def ratios(records: Sequence[Record]) -> Any:
         f"Geometric means of {min(n_pairs)} to {max(n_pairs)} pairs of runs with the same mask and seed, 20 % of the "
         "cells hidden; bars: 95 % bootstrap intervals over masks, each by itself. Left of 1 is better."
     )
-    return finish(figure, "Scale and trick apart", note, methods)
+    return finish(figure, "Error under each method, relative to std-none", note, methods)
