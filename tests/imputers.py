@@ -11,6 +11,8 @@ import pytest
 from evenly import Imputer, LipschitzScaler, Training
 from evenly.imputation.columns import describe
 from evenly.imputation.encoding import EncodedColumn, EncodedTable, lay_out
+from evenly.imputation.gaussian import Gaussian, expect, feature_owners, fit_gaussian, gaussian_features
+from evenly.imputation.row_filling import HeldOut
 from evenly.models import MODELS, PAPERS
 from evenly.tables.frames import open_table
 
@@ -136,3 +138,27 @@ def encode(table: pd.DataFrame) -> EncodedTable:
     values = [one.encode(cells)[0] for one, cells in zip(scaler.columns_, opened.columns, strict=True)]
     specs = [describe(one, own, binned=True) for one, own in zip(scaler.columns_, values, strict=True)]
     return EncodedTable(tuple(map(EncodedColumn, specs, values)), lay_out(specs))
+
+
+class GaussianFiller:
+    """A filler that needs no networks: conditional means of a joint normal."""
+
+    def __init__(self, table: EncodedTable, gaussian: Gaussian | None = None) -> None:
+        self.features, self.owners = gaussian_features(table), feature_owners(table)
+        self.gaussian = gaussian or fit_gaussian(self.features)
+
+    def fill(self, features: Any) -> Any:
+        return np.where(np.isnan(features), expect(self.gaussian, features)[0], features)
+
+    def hiding(self, columns: Any) -> Any:
+        """Return the features, filled with some columns hidden: rows x columns, or one row for all."""
+        return self.fill(np.where(np.asarray(columns)[..., self.owners], np.nan, self.features))
+
+    def fill_held(self, held: HeldOut, one: Any) -> Any:
+        return self.hiding(held.cells | one.hides)[held.cells.any(1)]
+
+    def fill_without(self, one: Any, rows: Any) -> Any:
+        for j in one.targets:
+            hidden = np.broadcast_to(np.asarray(one.hides), (self.owners.max() + 1,)).copy()
+            hidden[j] = True
+            yield j, np.where(self.owners == j, self.features, self.hiding(hidden))[rows]

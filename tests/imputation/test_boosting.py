@@ -7,7 +7,7 @@ from dataclasses import fields, replace
 import numpy as np
 import pandas as pd
 import pytest
-from imputers import encode, make_imputer, ruled_table
+from imputers import GaussianFiller, encode, make_imputer, ruled_table
 
 from evenly import Imputer
 from evenly._support import Deadline
@@ -15,9 +15,10 @@ from evenly.imputation import boost_fitting, kernel_fitting, tilt_fitting
 from evenly.imputation.boost_fitting import fit_trees
 from evenly.imputation.boosting import Boosted
 from evenly.imputation.effort import Effort
-from evenly.imputation.gaussian import fit_gaussian, gaussian_features
+from evenly.imputation.gaussian import gaussian_features
 from evenly.imputation.growing import Work
 from evenly.imputation.predictors import plan_passes
+from evenly.imputation.row_filling import HeldOut
 from evenly.imputation.trees import Trees, predict_by_trees, tree_features, trees_from_tensors, trees_to_tensors
 
 RNG = np.random.default_rng
@@ -27,11 +28,11 @@ NAMES = ("x", "y", "step", "corner", "side")
 
 @pytest.fixture(scope="module")
 def boosted():
-    """A table that counts as large, its normal, its validation cells, the trees, and what they were fitted to."""
+    """A table that counts as large, its validation cells, the trees, and what they were fitted to."""
     table = encode(ruled_table(400))
-    gaussian = fit_gaussian(gaussian_features(table))
+    filler = GaussianFiller(table)
     observed = np.column_stack([~np.isnan(one) for one in table.values])
-    held = [observed & (RNG(1).random(observed.shape) < 0.1)]
+    held = [HeldOut(observed & (RNG(1).random(observed.shape) < 0.1))]
     kept, real = [], boost_fitting.boost
 
     def keep(features, wanted, n_rounds, *, classes):
@@ -42,15 +43,15 @@ def boosted():
         patch.setattr(boost_fitting, "MOST_GROWN", 100)
         patch.setattr(boost_fitting, "boost", keep)
         passes = plan_passes({}, table.layout.names)
-        found = fit_trees(table, gaussian, passes, held, Work(RNG(3), SMALL))
+        found = fit_trees(table, filler, passes, held, Work(RNG(3), SMALL))
     return table, held, found, kept
 
 
 def test_small_tables_get_forests_and_large_ones_boosted_trees(boosted):
     table, held, found, _ = boosted
     assert all(isinstance(one.trees, Boosted) for one in found)
-    gaussian, passes = fit_gaussian(gaussian_features(table)), plan_passes({}, table.layout.names)
-    grown = fit_trees(table, gaussian, passes, held, Work(RNG(3), SMALL))
+    filler, passes = GaussianFiller(table), plan_passes({}, table.layout.names)
+    grown = fit_trees(table, filler, passes, held, Work(RNG(3), SMALL))
     assert all(isinstance(one.trees, Trees) for one in grown)
 
 
@@ -73,7 +74,7 @@ def test_validation_cells_are_left_out_and_hidden(boosted):
     table, held, found, kept = boosted
     used, owners = tree_features(table.specs)
     for j, (features, _) in enumerate(kept):
-        values, (cells,) = table.values[j], held
+        values, cells = table.values[j], held[0].cells
         assert len(features) == (~np.isnan(values) & ~cells[:, j]).sum()
         assert len(found[j].predicted[0].mode()) == cells[:, j].sum()
         shown = np.where(cells[:, owners], np.nan, gaussian_features(table))
@@ -85,7 +86,7 @@ def test_validation_cells_are_left_out_and_hidden(boosted):
 
 def test_boosted_trees_know_sharp_rules_where_cells_are_missing(boosted):
     table, held, found, _ = boosted
-    truth = table.values[3][held[0][:, 3]]
+    truth = table.values[3][held[0].cells[:, 3]]
     assert (found[3].predicted[0].mode() == truth).mean() > 0.8
     step = table.values[2]
     missing = np.where(RNG(5).random(len(step)) < 0.5, step, np.nan)
@@ -140,9 +141,9 @@ def test_trees_of_classes_are_refused_for_a_number(boosted):
 def test_without_time_there_are_no_trees(monkeypatch):
     monkeypatch.setattr(boost_fitting, "MOST_GROWN", 100)
     table = encode(ruled_table())
-    gaussian = fit_gaussian(gaussian_features(table))
-    held, late = [np.isnan(np.column_stack(table.values))], Work(RNG(0), SMALL, Deadline.after(1e-9))
-    none = fit_trees(table, gaussian, plan_passes({}, table.layout.names), held, late)
+    filler = GaussianFiller(table)
+    held, late = [HeldOut(np.isnan(np.column_stack(table.values)))], Work(RNG(0), SMALL, Deadline.after(1e-9))
+    none = fit_trees(table, filler, plan_passes({}, table.layout.names), held, late)
     assert none == [None] * 5
 
 
@@ -157,11 +158,11 @@ def test_of_a_very_large_table_a_sample_of_rows_is_learned_from(boosted, monkeyp
     monkeypatch.setattr(boost_fitting, "MOST_GROWN", 100)
     monkeypatch.setattr(boost_fitting, "MOST_ROWS", 200)
     monkeypatch.setattr(boost_fitting, "boost", keep)
-    gaussian, passes = fit_gaussian(gaussian_features(table)), plan_passes({}, table.layout.names)
-    found = fit_trees(table, gaussian, passes, held, Work(RNG(3), SMALL))
+    filler, passes = GaussianFiller(table), plan_passes({}, table.layout.names)
+    found = fit_trees(table, filler, passes, held, Work(RNG(3), SMALL))
     assert all(100 < n <= 200 for n in kept)
     for j, one in enumerate(found):
-        assert len(one.predicted[0].mode()) == held[0][:, j].sum()
+        assert len(one.predicted[0].mode()) == held[0].cells[:, j].sum()
 
 
 def test_columns_of_too_many_classes_have_no_trees(boosted, monkeypatch):

@@ -21,7 +21,6 @@ from evenly.imputation.gaussian import (
     Gaussian,
     expect,
     feature_owners,
-    fill_without,
     fit_gaussian,
     gaussian_features,
     predict_cells,
@@ -57,21 +56,6 @@ def test_expectations_are_those_of_the_conditional_normal():
         np.testing.assert_allclose(expected[gone], mean[gone] + lines @ (row - mean)[~gone], rtol=1e-8, atol=1e-10)
         left = covariance[np.ix_(gone, gone)] - lines @ covariance[np.ix_(~gone, gone)]
         np.testing.assert_allclose(std[gone], np.sqrt(np.diag(left)), rtol=1e-8)
-
-
-def test_features_filled_without_a_column_are_expectations_with_this_column_hidden():
-    mean, covariance = some_normal(7)
-    owners, kept = np.array([0, 0, 1, 2, 2, 2, 3]), np.array([1, 0, 1, 1, 1, 0, 1], bool)
-    table = RNG(3).multivariate_normal(mean, covariance, 60)
-    table = np.where((RNG(2).random((60, 4)) < 0.4)[:, owners], np.nan, table)
-    table[:3] = np.nan
-    gaussian = Gaussian(mean, np.linalg.inv(covariance))
-    found = fill_without(gaussian, table, owners, [2, 0, 3], kept)
-    for j, filled in zip([2, 0, 3], found, strict=True):
-        hidden = np.where(owners == j, np.nan, table)
-        expected = np.where(np.isnan(hidden), expect(gaussian, hidden)[0], hidden)
-        others = (owners != j)[kept]
-        np.testing.assert_allclose(filled[:, others], expected[:, kept][:, others], rtol=2e-5, atol=1e-5)
 
 
 def test_the_prediction_of_a_row_does_not_depend_on_the_rows_around_it():

@@ -8,7 +8,7 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import pytest
-from imputers import hide, make_imputer
+from imputers import GaussianFiller, hide, make_imputer
 from sklearn.kernel_ridge import KernelRidge
 
 from evenly import Imputer, LipschitzScaler, TableError
@@ -17,8 +17,8 @@ from evenly._support.files import read_tensors, write_tensors
 from evenly.imputation import kernel_fitting
 from evenly.imputation.columns import describe
 from evenly.imputation.encoding import EncodedColumn, EncodedTable, lay_out
-from evenly.imputation.gaussian import expect, fill_without, fit_gaussian, gaussian_features
-from evenly.imputation.growing import Work, fill
+from evenly.imputation.gaussian import expect, gaussian_features
+from evenly.imputation.growing import Work
 from evenly.imputation.kernel_fitting import fit_kernels
 from evenly.imputation.kernels import (
     kernels_from_tensors,
@@ -28,6 +28,7 @@ from evenly.imputation.kernels import (
     similarity,
 )
 from evenly.imputation.predictors import plan_passes
+from evenly.imputation.row_filling import HeldOut
 from evenly.tables.frames import open_table
 
 RNG = np.random.default_rng
@@ -52,13 +53,13 @@ def encode(table: pd.DataFrame) -> EncodedTable:
 
 @pytest.fixture(scope="module")
 def fitted():
-    """A table, its normal, sets of validation cells, and the regression of each column."""
+    """A table, its filler, sets of validation cells, and the regression of each column."""
     table = encode(smooth_table())
-    gaussian = fit_gaussian(gaussian_features(table))
+    filler = GaussianFiller(table)
     observed = np.column_stack([~np.isnan(one) for one in table.values])
-    held = [observed & (RNG(seed).random(observed.shape) < 0.1) for seed in (1, 2)]
+    held = [HeldOut(observed & (RNG(seed).random(observed.shape) < 0.1)) for seed in (1, 2)]
     passes = plan_passes({}, table.layout.names)
-    return table, gaussian, held, fit_kernels(table, gaussian, passes, held, Work(RNG(3)))
+    return table, filler, held, fit_kernels(table, filler, passes, held, Work(RNG(3)))
 
 
 def owners_of(table: EncodedTable) -> np.ndarray:
@@ -67,17 +68,16 @@ def owners_of(table: EncodedTable) -> np.ndarray:
 
 
 def test_it_predicts_as_a_kernel_ridge_regression(fitted):
-    table, gaussian, held, found = fitted
+    table, filler, held, found = fitted
     features, owners = gaussian_features(table), owners_of(table)
-    every = np.ones(len(owners), bool)
     for j, one in enumerate(found):
         width = float(one.kernel.width[0])
-        (filled,) = fill_without(gaussian, features, owners, [j], every)
+        filled = filler.hiding(np.arange(len(table.columns)) == j)
         points, known = place(table.specs, j, filled), np.flatnonzero(~np.isnan(table.values[j]))
         wanted = features[:, owners == j]
-        hidden = np.where(held[1][:, owners], np.nan, features)
-        asked = np.flatnonzero(held[1][:, j])
-        at = place(table.specs, j, fill(gaussian, hidden[asked]))
+        hidden = np.where(held[1].cells[:, owners], np.nan, features)
+        asked = np.flatnonzero(held[1].cells[:, j])
+        at = place(table.specs, j, filler.fill(hidden[asked]))
         matches = []
         for noise in kernel_fitting.NOISES:
             whole = KernelRidge(alpha=noise, kernel="precomputed")
@@ -118,23 +118,23 @@ def test_its_settings_have_the_least_error_on_rows_that_are_left_out():
 
 def test_it_knows_smooth_relations_that_are_not_linear(fitted):
     """Where both columns that a third follows from are seen."""
-    table, gaussian, held, found = fitted
+    table, filler, held, found = fitted
     features, owners = gaussian_features(table), owners_of(table)
     by_kernel, by_line = [], []
-    for cells, one in zip(held, found[2].predicted, strict=True):
+    for cells, one in zip((each.cells for each in held), found[2].predicted, strict=True):
         hidden = np.where(cells[:, owners], np.nan, features)
         asked = cells[:, 2]
         seen = ~np.isnan(hidden[asked][:, [0, 2]]).any(1)
         truth = features[asked, 4]
-        by_line.extend((expect(gaussian, hidden)[0][asked, 4] - truth)[seen])
+        by_line.extend((expect(filler.gaussian, hidden)[0][asked, 4] - truth)[seen])
         by_kernel.extend(((one.mean() - table.specs[2].mean) / table.specs[2].std - truth)[seen])
     assert np.mean(np.square(by_kernel)) < 0.5 * np.mean(np.square(by_line))
 
 
 def test_predictions_of_a_row_do_not_depend_on_the_rows_around_it(fitted):
-    table, gaussian, _, found = fitted
+    table, filler, _, found = fitted
     features = gaussian_features(table)
-    filled = fill(gaussian, features)
+    filled = filler.fill(features)
     for j, one in enumerate(found):
         every = predict_by_kernel(one.kernel, table, j, np.ones(table.n_rows, bool), filled)
         known = ~np.isnan(table.values[j])
@@ -170,20 +170,20 @@ def test_saved_regressions_are_the_same_and_wrong_ones_are_refused(fitted):
 
 
 def test_large_tables_and_late_fits_have_none(fitted, monkeypatch):
-    table, gaussian, held, _ = fitted
+    table, filler, held, _ = fitted
     passes = plan_passes({}, table.layout.names)
     over = Work(RNG(3), deadline=Deadline.after(-1.0))
-    assert fit_kernels(table, gaussian, passes, held, over) == [None] * 5
+    assert fit_kernels(table, filler, passes, held, over) == [None] * 5
     assert fit_kernels(table, None, passes, held, Work(RNG(3))) == [None] * 5
     monkeypatch.setattr(kernel_fitting, "MOST_TABLE_ROWS", table.n_rows - 1)
-    assert fit_kernels(table, gaussian, passes, held, Work(RNG(3))) == [None] * 5
+    assert fit_kernels(table, filler, passes, held, Work(RNG(3))) == [None] * 5
 
 
 def test_many_rows_are_sampled(fitted, monkeypatch):
-    table, gaussian, held, _ = fitted
+    table, filler, held, _ = fitted
     monkeypatch.setattr(kernel_fitting, "MOST_ROWS", 50)
     for one, other in zip(
-        *(fit_kernels(table, gaussian, plan_passes({}, table.layout.names), held, Work(RNG(3))) for _ in range(2)),
+        *(fit_kernels(table, filler, plan_passes({}, table.layout.names), held, Work(RNG(3))) for _ in range(2)),
         strict=True,
     ):
         assert len(one.kernel.points) == 50

@@ -8,7 +8,7 @@ from dataclasses import fields, replace
 import numpy as np
 import pandas as pd
 import pytest
-from imputers import encode, hide, make_imputer, ruled_table
+from imputers import GaussianFiller, encode, hide, make_imputer, ruled_table
 from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier, ExtraTreeRegressor
 
 from evenly import Imputer, TableError
@@ -16,9 +16,9 @@ from evenly._support import Deadline
 from evenly._support.files import read_tensors, write_tensors
 from evenly.imputation import growing
 from evenly.imputation.effort import Effort
-from evenly.imputation.gaussian import fit_gaussian, gaussian_features
-from evenly.imputation.growing import Work, fill, grow_trees
+from evenly.imputation.growing import Work, grow_trees
 from evenly.imputation.predictors import plan_passes
+from evenly.imputation.row_filling import HeldOut
 from evenly.imputation.trees import (
     predict_by_trees,
     tree_features,
@@ -32,26 +32,26 @@ SMALL = Effort(n_trees=20)
 
 @pytest.fixture(scope="module")
 def grown():
-    """A table, its normal, sets of validation cells, and a forest of each column."""
+    """A table, its filler, sets of validation cells, and a forest of each column."""
     table = encode(ruled_table())
-    gaussian = fit_gaussian(gaussian_features(table))
+    filler = GaussianFiller(table)
     observed = np.column_stack([~np.isnan(one) for one in table.values])
-    held = [observed & (RNG(seed).random(observed.shape) < 0.1) for seed in (1, 2)]
-    found = grow_trees(table, gaussian, plan_passes({}, table.layout.names), held, Work(RNG(3), SMALL))
-    return table, gaussian, held, found
+    held = [HeldOut(observed & (RNG(seed).random(observed.shape) < 0.1)) for seed in (1, 2)]
+    found = grow_trees(table, filler, plan_passes({}, table.layout.names), held, Work(RNG(3), SMALL))
+    return table, filler, held, found
 
 
 def test_every_column_gets_a_forest_and_predictions_of_its_validation_cells(grown):
     _, _, held, found = grown
     for j, one in enumerate(found):
         for cells, predicted in zip(held, one.predicted, strict=True):
-            assert len(predicted.mean()) == cells[:, j].sum()
+            assert len(predicted.mean()) == cells.cells[:, j].sum()
             assert not np.isnan(predicted.mean()).any()
 
 
 def test_forests_know_sharp_rules(grown):
     table, _, held, found = grown
-    truth = np.concatenate([table.values[3][cells[:, 3]] for cells in held])
+    truth = np.concatenate([table.values[3][cells.cells[:, 3]] for cells in held])
     guess = np.concatenate([one.mode() for one in found[3].predicted])
     assert (guess == truth).mean() > 0.8
 
@@ -71,9 +71,9 @@ def test_arrays_predict_as_the_trees_of_scikit_learn(classes, monkeypatch):
     for kind in (DecisionTreeClassifier, ExtraTreeClassifier) if classes else (ExtraTreeRegressor,):
         keep(kind)
     table = encode(ruled_table())
-    gaussian, passes = fit_gaussian(gaussian_features(table)), plan_passes({}, table.layout.names)
+    filler, passes = GaussianFiller(table), plan_passes({}, table.layout.names)
     only = [pair._replace(targets=(3 if classes else 2,)) for pair in passes]
-    grown = grow_trees(table, gaussian, only, [], Work(RNG(3), SMALL))
+    grown = grow_trees(table, filler, only, [], Work(RNG(3), SMALL))
     (j,) = only[0].targets
     features = RNG(0).normal(size=(50, kept[0].n_features_in_)).astype(np.float32)
     means, shares = grown[j].trees.predict(features, table.columns[j].spec.n_outcomes)
@@ -91,15 +91,21 @@ def test_arrays_predict_as_the_trees_of_scikit_learn(classes, monkeypatch):
 
 def test_a_cell_is_predicted_by_trees_that_did_not_see_it(grown):
     """Its value may be changed, within the validation set, without a change of its own prediction."""
-    table, gaussian, held, found = grown
+    table, filler, held, found = grown
     spec = table.columns[2].spec
-    row = int(np.flatnonzero(held[0][:, 2])[0])
+    row = int(np.flatnonzero(held[0].cells[:, 2])[0])
     values = table.values[2].copy()
     values[row] = 10.0 - values[row]
     columns = list(table.columns)
     columns[2] = columns[2]._replace(values=values)
     changed = replace(table, columns=tuple(columns))
-    again = grow_trees(changed, gaussian, plan_passes({}, table.layout.names), held, Work(RNG(3), SMALL))
+    again = grow_trees(
+        changed,
+        GaussianFiller(changed, filler.gaussian),
+        plan_passes({}, table.layout.names),
+        held,
+        Work(RNG(3), SMALL),
+    )
     first, second = (one[2].predicted[0].parameters["probabilities"][0] for one in (found, again))
     np.testing.assert_array_equal(first, second)
     assert len(found[2].trees.mean) != len(again[2].trees.mean)
@@ -108,20 +114,20 @@ def test_a_cell_is_predicted_by_trees_that_did_not_see_it(grown):
 
 def test_a_forest_does_not_depend_on_how_many_processors_grow_it(monkeypatch):
     table = encode(ruled_table())
-    gaussian = fit_gaussian(gaussian_features(table))
+    filler = GaussianFiller(table)
     passes = plan_passes({}, table.layout.names)
     monkeypatch.setattr(growing, "N_THREADS", 4)
-    several = grow_trees(table, gaussian, passes, [], Work(RNG(3), SMALL))
+    several = grow_trees(table, filler, passes, [], Work(RNG(3), SMALL))
     monkeypatch.setattr(growing, "N_THREADS", 1)
-    single = grow_trees(table, gaussian, passes, [], Work(RNG(3), SMALL))
+    single = grow_trees(table, filler, passes, [], Work(RNG(3), SMALL))
     for one, other in zip(several, single, strict=True):
         for field in fields(one.trees):
             np.testing.assert_array_equal(getattr(one.trees, field.name), getattr(other.trees, field.name))
 
 
 def test_predictions_of_a_row_do_not_depend_on_the_rows_around_it(grown):
-    table, gaussian, _, found = grown
-    filled = fill(gaussian, gaussian_features(table))
+    table, filler, _, found = grown
+    filled = filler.fill(filler.features)
     for j, one in enumerate(found):
         missing = np.isnan(table.values[j])
         whole = predict_by_trees(one.trees, table, j, missing, filled)
@@ -169,26 +175,26 @@ def test_saved_forests_are_the_same_and_wrong_ones_are_refused(grown):
 
 
 def test_tables_that_are_too_large_get_no_forests(grown, monkeypatch):
-    table, gaussian, held, _ = grown
+    table, filler, held, _ = grown
     passes = plan_passes({}, table.layout.names)
     monkeypatch.setattr(growing, "MOST_ROWS", table.n_rows - 1)
-    assert grow_trees(table, gaussian, passes, held, Work(RNG(3), SMALL)) == [None] * 5
+    assert grow_trees(table, filler, passes, held, Work(RNG(3), SMALL)) == [None] * 5
     monkeypatch.setattr(growing, "MOST_ROWS", table.n_rows)
     monkeypatch.setattr(growing, "MOST_FILLED", 1)
-    assert grow_trees(table, gaussian, passes, held, Work(RNG(3), SMALL)) == [None] * 5
+    assert grow_trees(table, filler, passes, held, Work(RNG(3), SMALL)) == [None] * 5
     assert grow_trees(table, None, passes, held, Work(RNG(3), SMALL)) == [None] * 5
 
 
 def test_columns_that_there_is_no_time_for_get_no_forest(grown):
-    table, gaussian, held, _ = grown
+    table, filler, held, _ = grown
     over = Work(RNG(3), SMALL, Deadline.after(-1.0))
-    assert grow_trees(table, gaussian, plan_passes({}, table.layout.names), held, over) == [None] * 5
+    assert grow_trees(table, filler, plan_passes({}, table.layout.names), held, over) == [None] * 5
 
 
 def test_growing_leaves_the_filters_of_warnings_alone(grown):
-    table, gaussian, held, _ = grown
+    table, filler, held, _ = grown
     before = list(warnings.filters)
-    grow_trees(table, gaussian, plan_passes({}, table.layout.names), held, Work(RNG(3), SMALL))
+    grow_trees(table, filler, plan_passes({}, table.layout.names), held, Work(RNG(3), SMALL))
     assert list(warnings.filters) == before
 
 

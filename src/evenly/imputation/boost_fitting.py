@@ -12,14 +12,15 @@ from collections.abc import Sequence
 import numpy as np
 
 from evenly._support import boost, boosted_arrays
-from evenly.imputation.boosting import Boosted, Flags
+from evenly.imputation.boosting import Boosted
 from evenly.imputation.columns import ModelledColumn
 from evenly.imputation.encoding import EncodedTable
-from evenly.imputation.gaussian import Gaussian, gaussian_features
+from evenly.imputation.gaussian import gaussian_features
 from evenly.imputation.growing import MOST_ROWS as MOST_GROWN
 from evenly.imputation.growing import Grown, Work, grow_trees, grows
 from evenly.imputation.nodes import Array
 from evenly.imputation.predictors import Pass
+from evenly.imputation.row_filling import Filler, HeldOut
 from evenly.imputation.trees import tree_features
 from evenly.tables import Floats
 
@@ -34,24 +35,27 @@ FEWEST_ROUNDS = 20
 
 
 def fit_trees(
-    table: EncodedTable, gaussian: Gaussian | None, passes: Sequence[Pass], held: Sequence[Flags], work: Work
+    table: EncodedTable, filler: Filler | None, passes: Sequence[Pass], sets: Sequence[HeldOut], work: Work
 ) -> list[Grown | None]:
     """Fit trees to each column that has enough cells: a forest, or on a large table boosted trees.
 
     Parameters
     ----------
-    held : sequence of arrays
-        Sets of validation cells, to predict with all cells of their set hidden, as networks do: rows x columns.
+    filler : Filler, optional
+        Fills the cells that forests read; without it, there are no trees.
+    sets : sequence of HeldOut
+        Sets of validation cells, to predict with all cells of their set hidden, as networks do.
     work : Work
         Columns that there is no time for get no trees.
     """
     if table.n_rows <= MOST_GROWN:
-        return grow_trees(table, gaussian, passes, held, work)
+        return grow_trees(table, filler, passes, sets, work)
     found: list[Grown | None] = [None] * len(table.columns)
     specs = [one.spec for one in table.columns]
     used, owners = tree_features(specs)
-    if gaussian is None or len(specs) < 2 or used.sum() > MOST_FEATURES:
+    if filler is None or len(specs) < 2 or used.sum() > MOST_FEATURES:
         return found
+    held = [one.cells for one in sets]
     if table.n_rows > MOST_ROWS:  # only rows to learn from and rows to predict: tables may have millions
         learned = np.zeros(table.n_rows, bool)
         learned[work.rng.choice(table.n_rows, MOST_ROWS, replace=False)] = True

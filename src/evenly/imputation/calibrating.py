@@ -26,6 +26,7 @@ from evenly.imputation.growing import Grown, Work
 from evenly.imputation.kernel_fitting import Regressed, fit_kernels
 from evenly.imputation.neighbours import Neighbours, index_rows
 from evenly.imputation.predictors import Pass
+from evenly.imputation.row_filling import FEW_ROWS, HeldOut, RowFiller
 from evenly.imputation.stacking import choose_stacking_weights
 from evenly.imputation.tilt_fitting import Part, divide, fit_tilts
 from evenly.models import Data
@@ -73,9 +74,15 @@ def calibrate_ensemble(
     gaussian, by_gaussian = no_gaussian(table, held) if late else fit_validated(table, held, rng, ensemble.passes)
     advance(0.4)
     parts = [] if gaussian is None else divide(data.mask[:, : table.layout.n_columns])
-    grown = fit_trees(table, gaussian, ensemble.passes, [*held, *parts], work)
+    pairs = zip(held, ensemble.networks, strict=True)
+    sets = [HeldOut(own, [shared]) for own, shared in pairs] + [HeldOut(own) for own in parts]
+    filler = None
+    if gaussian is not None:
+        weights = _choose_fill_weights(ensemble, table, predicted, by_gaussian)
+        filler = RowFiller(ensemble, table, table.learn_from(data, None), gaussian, weights)
+    grown = fit_trees(table, filler, ensemble.passes, sets, work)
     advance(0.6)
-    regressed = fit_kernels(table, gaussian, ensemble.passes, [*held, *parts], work)
+    regressed = fit_kernels(table, filler, ensemble.passes, sets, work)
     asked = [
         [Experts(by_gaussian[i][j], *_of_set(pair, i)) for i in range(len(held))]
         for j, pair in enumerate(zip(grown, regressed, strict=True))
@@ -85,6 +92,9 @@ def calibrate_ensemble(
     for one in ensemble.passes:  # columns that have other predictors know nothing of these columns' experts
         start |= zip(one.targets, choose_stacking_weights([cells[j] for j in one.targets]), strict=True)
     chosen = [calibrate(one, start[j]) for j, one in enumerate(cells)]
+    if filler is not None:
+        filled = zip(chosen, filler.weights.tolist(), strict=True)
+        chosen = [replace(one, fill_weight=weight) for one, weight in filled]
     advance(0.7)
     first = [_validation_cells(table, j, predicted[:1], own[:1]) for j, own in enumerate(asked)]
     rows = [predicted[0][own][0].rows for own in table.features]
@@ -98,7 +108,28 @@ def calibrate_ensemble(
         [Experts(None, *_of_set(pair, len(held) + i)) for pair in zip(grown, regressed, strict=True)]
         for i in range(len(parts))
     ]
-    return _with_tilts(calibrated, table.calibrated(chosen), data, list(zip(parts, by_part, strict=True)))
+    return _with_tilts(
+        calibrated, table.calibrated(chosen), data, filler, list(zip(sets[len(held) :], by_part, strict=True))
+    )
+
+
+def _choose_fill_weights(
+    ensemble: Ensemble,
+    table: EncodedTable,
+    predicted: Sequence[list[_Predicted]],
+    by_gaussian: Sequence[Sequence[Predictive | None]],
+) -> Floats:
+    """Choose the weight of the Gaussian expert in what is filled into the cells of each column.
+
+    From `FEW_ROWS` rows it has none: networks have learned what it knows.
+    """
+    weights = np.zeros(len(table.columns))
+    if table.n_rows < FEW_ROWS:
+        for one in ensemble.passes:
+            asked = ((j, [Experts(own[j]) for own in by_gaussian]) for j in one.targets)
+            cells = [_validation_cells(table, j, predicted, own) for j, own in asked]
+            weights[list(one.targets)] = [own.stacking_weight for own in choose_stacking_weights(cells)]
+    return weights
 
 
 def _with_experts(
@@ -133,13 +164,17 @@ def _of_set(experts: Sequence[Grown | Regressed | None], i: int) -> list[Predict
 
 
 def _with_tilts(
-    ensemble: Ensemble, table: EncodedTable, data: Data, parts: Sequence[tuple[Flags, Sequence[Experts]]]
+    ensemble: Ensemble,
+    table: EncodedTable,
+    data: Data,
+    filler: RowFiller | None,
+    parts: Sequence[tuple[HeldOut, Sequence[Experts]]],
 ) -> Ensemble:
     """Fit tilts to the cells of parts, given what experts predict of them."""
 
-    def of(cells: Flags, experts: Sequence[Experts]) -> Part:
-        shown = table.learn_from(data, cells)
-        by_network = [_predict_held(ensemble, shown, cells, one) for one in ensemble.networks]
+    def of(held: HeldOut, experts: Sequence[Experts]) -> Part:
+        shown = table.learn_from(data, held.cells)
+        by_network = [_predict_held(ensemble, shown, held.cells, one) for one in ensemble.networks]
 
         def predict(j: int, by_experts: Experts) -> Predictive:
             spec, _, calibration = table.columns[j]
@@ -147,9 +182,12 @@ def _with_tilts(
             first, *others = (spec.predict(one, calibration, by_experts) for one in naturals)
             return first.mix(others)
 
-        return Part(cells, predict, experts)
+        return Part(held, predict, experts)
 
-    return replace(ensemble, tilts=fit_tilts(table, ensemble.gaussian, ensemble.passes, [of(*one) for one in parts]))
+    if ensemble.gaussian is None or filler is None:
+        return ensemble
+    found = fit_tilts(table, ensemble.gaussian, filler, ensemble.passes, [of(*one) for one in parts])
+    return replace(ensemble, tilts=found)
 
 
 def _predict_held(ensemble: Ensemble, data: Data, held: Flags, shared: Any) -> list[_Predicted]:

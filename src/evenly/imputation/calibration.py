@@ -33,6 +33,8 @@ class Calibration:
     """The weight of the kernel expert in every prediction; the rest is that of the model."""
     neighbours: NeighbourWeight | None = None
     """The weight of near-duplicates' cells, if any."""
+    fill_weight: float = field(default=1.0, metadata={"later": True})
+    """The weight of the Gaussian expert, beside the model, in what trees and kernels read in a missing cell."""
     estimate: Literal["mean", "mode"] = field(default="mean", metadata={"later": True})
     """What is imputed for a number: the mean, or the mode of one that may be a code of classes."""
 
@@ -46,7 +48,7 @@ class Calibration:
         """Rebuild a calibration from `dataclasses.asdict`; ValueError if it is none."""
         found = cls(**check_fields(cls, plain))
         experts = found.expert_weights
-        weights = (found.bin_weight, found.model_weight, *experts, sum(experts))
+        weights = (found.bin_weight, found.model_weight, found.fill_weight, *experts, sum(experts))
         positive = [found.inverse_temperature]
         if found.neighbours is not None:
             positive += [found.neighbours.bandwidth, found.neighbours.prior]

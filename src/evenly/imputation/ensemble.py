@@ -17,8 +17,9 @@ from evenly.imputation.boosting import Boosted
 from evenly.imputation.calibration import PLAIN, Calibration
 from evenly.imputation.columns import ColumnSpec, ModelledColumn, spec_from_plain
 from evenly.imputation.encoding import EncodedColumn, EncodedTable, lay_out
+from evenly.imputation.expected_cells import Naturals, blend, fill_expected
 from evenly.imputation.experts import NO_EXPERTS, Experts
-from evenly.imputation.gaussian import Gaussian, expect, first_features, gaussian_features
+from evenly.imputation.gaussian import Gaussian, expect, feature_owners, first_features, gaussian_features
 from evenly.imputation.kernels import Kernel, kernels_from_tensors, kernels_to_tensors, predict_by_kernel
 from evenly.imputation.learned_rows import LearnedRows
 from evenly.imputation.level_means import LevelMeans, plan_means
@@ -120,7 +121,7 @@ class Ensemble:
         return EncodedTable(tuple(columns), self.layout, self.levels, self.panel)
 
     def ask_experts(
-        self, table: EncodedTable, cells: Mapping[int, Flags]
+        self, table: EncodedTable, cells: Mapping[int, Flags], naturals: Sequence[Naturals]
     ) -> tuple[dict[int, Experts], dict[int, Place]]:
         """Return the experts' predictions of some cells of some columns, NaN at those that are known.
 
@@ -130,25 +131,35 @@ class Ensemble:
         ----------
         cells : mapping of int to array
             Which rows' cells are wanted, by the number of the column.
+        naturals : sequence
+            What each network predicts of the rows.
         """
         if self.gaussian is None:
             return dict.fromkeys(cells, NO_EXPERTS), {}
         features = gaussian_features(table)
         means, stds = expect(self.gaussian, features)
-        filled = np.where(np.isnan(features), means, features)
+        filled = self._fill(table, means, naturals)
         found, places, firsts = {}, {}, first_features(table)
         for j, wanted in cells.items():
             places[j] = Place(filled, np.nan_to_num(stds[:, firsts[j]] ** 2)).take(wanted)
             spec = table.columns[j].spec
             own, name = slice(firsts[j], firsts[j] + spec.n_gaussian), spec.name
             trees, kernel = self.trees.get(name), self.kernels.get(name)
-            known = filled if trees is not None and trees.needs_filled else features
+            read = filled if trees is not None and trees.needs_filled else features
             found[j] = Experts(
                 spec.from_gaussian(means[wanted, own], stds[wanted, own]),
-                None if trees is None else predict_by_trees(trees, table, j, wanted, known),
+                None if trees is None else predict_by_trees(trees, table, j, wanted, read),
                 None if kernel is None else predict_by_kernel(kernel, table, j, wanted, filled),
             )
         return found, places
+
+    def _fill(self, table: EncodedTable, means: Floats, naturals: Sequence[Naturals]) -> Floats:
+        """Return the features of rows, missing ones filled by what is expected of them, for those who read them."""
+        if not (self.kernels or self.tilts or any(one.needs_filled for one in self.trees.values())):
+            return gaussian_features(table)
+        missing = np.isnan(np.column_stack(table.values))
+        weights = np.array([one.calibration.fill_weight for one in table.columns])
+        return blend(fill_expected(table, missing, naturals), means, weights[feature_owners(table)])
 
     # --- saving ---------------------------------------------------------------------------------------------------
 

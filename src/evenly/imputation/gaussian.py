@@ -131,54 +131,6 @@ def _expect(gaussian: Gaussian, table: Floats) -> Iterator[tuple[Any, Any, Any, 
             yield rows, features, gaussian.mean[features] - np.einsum("rkl,rl->rk", left, pull), left
 
 
-def fill_without(
-    gaussian: Gaussian, table: Floats, owners: npt.NDArray[np.intp], columns: Sequence[int], kept: Flags
-) -> npt.NDArray[np.float32]:
-    """Return the features filled by conditional means given the row without a column, for each of some columns.
-
-    One inverse serves all columns: a row's conditional means are linear in what is known of it, so that hiding a column
-    moves them by as much as the column's features are away from their own conditional means, given the others.
-
-    Parameters
-    ----------
-    owners : array
-        The column that each feature belongs to.
-    columns : sequence of int
-        The columns to leave out, each in turn.
-    kept : array
-        Which features to return.
-
-    Returns
-    -------
-    array
-        Columns x rows x kept features, in single precision. Those of the column itself, which are of no use, are as
-        they are in the table.
-    """
-    found = np.repeat(table[None, :, kept].astype(np.float32), len(columns), axis=0)
-    missing, precision = np.isnan(table), gaussian.precision
-    away = np.where(missing, 0.0, table - gaussian.mean)
-    counts, place = missing.sum(1), np.cumsum(kept) - 1
-    features = [np.flatnonzero(owners == j) for j in columns]
-    for k in np.unique(counts[counts > 0]):
-        some = np.flatnonzero(counts == k)
-        size = max(1, BLOCK // int(k * table.shape[1]))
-        for rows in np.split(some, range(size, len(some), size)):
-            gone = np.nonzero(missing[rows])[1].reshape(len(rows), k)
-            lines = np.linalg.solve(precision[gone[:, :, None], gone[:, None, :]], precision[gone])
-            drawn = (lines @ away[rows][:, :, None])[..., 0]
-            pull = away[rows] @ precision - np.einsum("rkf,rk->rf", precision[gone], drawn)
-            wanted = kept[gone]
-            at, into = np.broadcast_to(rows[:, None], gone.shape)[wanted], place[gone][wanted]
-            for filled, own in zip(found, features, strict=True):
-                means, seen = gaussian.mean[gone] - drawn, np.flatnonzero(~missing[rows][:, own].any(1))
-                to_own = lines[seen][:, :, own]
-                left = precision[np.ix_(own, own)] - precision[gone[seen][:, None, :], own[:, None]] @ to_own
-                surprise = np.linalg.solve(left, pull[seen][:, own, None])  # how far from what the others say
-                means[seen] += (to_own @ surprise)[..., 0]
-                filled[at, into] = means[wanted]
-    return found
-
-
 # --- of a table ---------------------------------------------------------------------------------------------------
 
 

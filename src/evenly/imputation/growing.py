@@ -1,6 +1,6 @@
 """Growing the tree expert's forests, by scikit-learn's trees.
 
-A forest of a column gets the other columns; their missing cells are filled by their conditional means, given the row
+A forest of a column gets the other columns; their missing cells are filled by what the networks expect, given the row
 without the column itself, in fit as in predictions. Each tree is grown from a bootstrap sample, which leaves out about
 a third of the cells. A forest's predictions of validation cells come from the trees that left the cell out, and so a
 single forest is enough.
@@ -25,9 +25,9 @@ from evenly.imputation.boosting import Boosted
 from evenly.imputation.columns import ModelledColumn
 from evenly.imputation.effort import USUAL, Effort
 from evenly.imputation.encoding import EncodedTable
-from evenly.imputation.gaussian import Gaussian, expect, fill_without, gaussian_features
 from evenly.imputation.nodes import Array
 from evenly.imputation.predictors import Pass
+from evenly.imputation.row_filling import Filler, HeldOut
 from evenly.imputation.trees import Flags, Rows, Trees, tree_features
 from evenly.predictive import Predictive
 from evenly.tables import Floats
@@ -71,34 +71,32 @@ class Grown(NamedTuple):
 
 
 def grow_trees(
-    table: EncodedTable,
-    gaussian: Gaussian | None,
-    passes: Sequence[Pass],
-    held: Sequence[Flags],
-    work: Work,
+    table: EncodedTable, filler: Filler | None, passes: Sequence[Pass], held: Sequence[HeldOut], work: Work
 ) -> list[Grown | None]:
     """Grow a forest for each column that has enough cells; none if the table is too large for it.
 
     Parameters
     ----------
-    held : sequence of arrays
-        Sets of validation cells, to predict with all cells of their set hidden, as networks do: rows x columns.
+    filler : Filler, optional
+        Fills the cells that trees read; without it, there are none.
+    held : sequence of HeldOut
+        Sets of validation cells, to predict with all cells of their set hidden, as networks do.
     work : Work
         Columns that there is no time for get no forest.
     """
     found: list[Grown | None] = [None] * len(table.columns)
     specs = [one.spec for one in table.columns]
-    if gaussian is None or len(specs) < 2 or table.n_rows > MOST_ROWS:
+    if filler is None or len(specs) < 2 or table.n_rows > MOST_ROWS:
         return found
     used, owners = tree_features(specs)
     if table.n_rows * len(specs) * used.sum() > MOST_FILLED:
         return found
-    features = gaussian_features(table)
+    every = np.arange(table.n_rows)
     seeds, slowest = work.rng.integers(2**31 - 1, size=len(specs)), 0.0
     for one in passes:
-        shown = features if one.shown is None else np.where(one.shown[owners], features, np.nan)
-        by_set = [_fill_held(gaussian, shown, cells, owners)[:, used] for cells in held]
-        for j, filled in zip(one.targets, fill_without(gaussian, shown, owners, one.targets, used), strict=True):
+        by_set = [filler.fill_held(each, one)[:, used] for each in held]
+        for j, whole in filler.fill_without(one, every):
+            filled = whole[:, used]
             spec, values, _ = table.columns[j]
             rows = np.flatnonzero(~np.isnan(values))
             if not grows(spec, values[rows]) or work.deadline.left() < slowest:
@@ -107,7 +105,7 @@ def grow_trees(
             seeded = replace(work, rng=np.random.default_rng(seeds[j]))
             grown = _grow(spec, filled[rows][:, others], values[rows], seeded)
             predicted = []
-            for cells, known in zip(held, by_set, strict=True):
+            for cells, known in zip((each.cells for each in held), by_set, strict=True):
                 left_out = grown.left_out[np.searchsorted(rows, np.flatnonzero(cells[:, j]))]
                 own = known[cells[cells.any(1), j]][:, others]
                 predicted.append(spec.from_outcomes(*grown.trees.predict(own, spec.n_outcomes, left_out)))
@@ -119,17 +117,6 @@ def grow_trees(
 def grows(spec: ModelledColumn, values: Floats) -> bool:
     """Whether there is something to grow trees from in the observed cells of a column."""
     return bool(spec.n_outcomes and len(values) >= FEWEST and (values != values[0]).any())
-
-
-def _fill_held(gaussian: Gaussian, features: Floats, held: Flags, owners: Rows) -> Floats:
-    """Return the filled features of rows with validation cells, with these cells hidden."""
-    rows = held.any(1)
-    return fill(gaussian, np.where(held[rows][:, owners], np.nan, features[rows]))
-
-
-def fill(gaussian: Gaussian, features: Floats) -> Floats:
-    """Return features with missing ones filled by their conditional means."""
-    return np.where(np.isnan(features), expect(gaussian, features)[0], features)
 
 
 class _Forest(NamedTuple):

@@ -14,10 +14,11 @@ import numpy as np
 import numpy.typing as npt
 
 from evenly.imputation.encoding import EncodedTable
-from evenly.imputation.gaussian import Gaussian, feature_owners, fill_without, gaussian_features
-from evenly.imputation.growing import FEWEST, Work, fill
+from evenly.imputation.gaussian import feature_owners, gaussian_features
+from evenly.imputation.growing import FEWEST, Work
 from evenly.imputation.kernels import Kernel, place, similarity
 from evenly.imputation.predictors import Pass
+from evenly.imputation.row_filling import Filler, HeldOut
 from evenly.predictive import Predictive
 from evenly.tables import Floats
 
@@ -48,39 +49,35 @@ class Regressed(NamedTuple):
 
 
 def fit_kernels(
-    table: EncodedTable,
-    gaussian: Gaussian | None,
-    passes: Sequence[Pass],
-    held: Sequence[Flags],
-    work: Work,
+    table: EncodedTable, filler: Filler | None, passes: Sequence[Pass], held: Sequence[HeldOut], work: Work
 ) -> list[Regressed | None]:
     """Fit the regression of each column that has enough cells; none if the table is too large for it.
 
     Parameters
     ----------
-    held : sequence of arrays
-        Sets of validation cells, to predict with all cells of their set hidden: rows x columns.
+    filler : Filler, optional
+        Fills the cells that rows are compared by; without it, there are none.
+    held : sequence of HeldOut
+        Sets of validation cells, to predict with all cells of their set hidden.
     work : Work
         Columns that there is no time for get none.
     """
     found: list[Regressed | None] = [None] * len(table.columns)
-    if gaussian is None or len(table.columns) < 2 or table.n_rows > MOST_TABLE_ROWS:
+    if filler is None or len(table.columns) < 2 or table.n_rows > MOST_TABLE_ROWS:
         return found
     owners, features = feature_owners(table), gaussian_features(table)
     if len(owners) > MOST_FEATURES:
         return found
-    every, slowest = np.ones(len(owners), bool), 0.0
+    every, slowest, sets = np.arange(table.n_rows), 0.0, [one.cells for one in held]
+    rows = [np.flatnonzero(cells.any(1)) for cells in sets]
     for one in passes:
-        shown = features if one.shown is None else np.where(one.shown[owners], features, np.nan)
-        rows = [np.flatnonzero(cells.any(1)) for cells in held]
-        hidden = [np.where(cells[some][:, owners], np.nan, shown[some]) for cells, some in zip(held, rows, strict=True)]
-        by_set = [fill(gaussian, some) for some in hidden]
-        for j, filled in zip(one.targets, fill_without(gaussian, shown, owners, one.targets, every), strict=True):
+        by_set = [filler.fill_held(each, one) for each in held]
+        for j, filled in filler.fill_without(one, every):
             begun = time.monotonic()
             if work.deadline.left() > slowest:
                 points = [place(table.specs, j, some) for some in by_set]
                 own = features[:, owners == j]
-                found[j] = _fit_column(table, j, (place(table.specs, j, filled), own), _Held(held, rows, points), work)
+                found[j] = _fit_column(table, j, (place(table.specs, j, filled), own), _Held(sets, rows, points), work)
             slowest = max(slowest, time.monotonic() - begun)
     return found
 

@@ -2,7 +2,7 @@
 
 Its kernel is a linear one, a constant and a squared exponential: linear relations with smooth departures from them. On
 few rows this is often the best single predictor; networks need more of them, and forests predict in steps. The features
-are those of the Gaussian expert, missing ones filled by their conditional means given the row without the column
+are those of the Gaussian expert, missing ones filled by what is expected of them given the row without the column
 itself. Classes are regressed one-hot.
 """
 
@@ -104,7 +104,7 @@ def predict_by_kernel(kernel: Kernel, table: EncodedTable, j: int, cells: Flags,
     cells : array
         Which rows' cells are wanted.
     filled : array
-        The features of the Gaussian expert, missing ones filled by their conditional means.
+        The features of the Gaussian expert, missing ones filled.
     """
     spec, values, _ = table.columns[j]
     missing = np.isnan(values[cells])

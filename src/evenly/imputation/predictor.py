@@ -17,6 +17,7 @@ from evenly.imputation.columns import ModelledColumn, UnmodelledColumn
 from evenly.imputation.deltas import NO_DELTA, Delta
 from evenly.imputation.encoding import EncodedTable
 from evenly.imputation.ensemble import Ensemble, chunks
+from evenly.imputation.expected_cells import Naturals
 from evenly.imputation.predictors import Pass
 from evenly.imputation.rules import Limits, truncate, visible
 from evenly.imputation.tilts import N_DRAWS, Tilt
@@ -141,18 +142,17 @@ class Predictor:
         ensemble, model = self.ensemble, self.ensemble.model
         table = chunk.table.showing(one.shown)
         some = table.rows(slice(chunk.n_rows))
-        experts, places = ensemble.ask_experts(some, {j: chunk.cells[j] for j in one.targets})
-        found: list[list[Predictive]] = [[] for _ in one.targets]
+        by_draw: list[Naturals] = []
         for (i, shared), (seed, alike) in product(enumerate(chunk.parameters.networks), chunk.draws):
             known = {} if ensemble.learned is None else {"rows": ensemble.learned.find(table.values, i)}
             naturals = model.predict_natural(table.layout, shared, data, seed, alike=alike, **known)
-            for j, own in zip(one.targets, found, strict=True):
-                spec, _, calibration = table.columns[j]
-                cells = [
-                    np.asarray(natural[: chunk.n_rows][chunk.cells[j]], np.float64)
-                    for natural in naturals[table.features[j]]
-                ]
-                own.append(spec.predict(cells, calibration, experts[j]))
+            by_draw.append([of[: chunk.n_rows] for of in naturals])
+        experts, places = ensemble.ask_experts(some, {j: chunk.cells[j] for j in one.targets}, by_draw)
+        found: list[list[Predictive]] = [[] for _ in one.targets]
+        for predicted, (j, own) in product(by_draw, zip(one.targets, found, strict=True)):
+            spec, _, calibration = table.columns[j]
+            cells = [np.asarray(of[chunk.cells[j]], np.float64) for of in predicted[table.features[j]]]
+            own.append(spec.predict(cells, calibration, experts[j]))
         mixed = [first.mix(others) for first, *others in found]
         for at, j in enumerate(one.targets):
             spec = table.columns[j].spec

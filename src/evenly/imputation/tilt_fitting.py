@@ -26,6 +26,7 @@ from evenly.imputation.gaussian import (
 )
 from evenly.imputation.growing import MOST_ROWS as MOST_TABLE_ROWS
 from evenly.imputation.predictors import Pass
+from evenly.imputation.row_filling import Filler, HeldOut
 from evenly.imputation.tilts import Cells, Place, Tilt, draw_weights, fit_tilt
 from evenly.predictive import Predictive
 from evenly.tables import Floats
@@ -60,7 +61,7 @@ def divide(known: Flags) -> list[Flags]:
 class Part(NamedTuple):
     """A part of the cells, and what networks, forests and kernels predict of them."""
 
-    cells: Flags
+    held: HeldOut
     predict: Callable[[int, Experts], Predictive]
     """Returns the calibrated predictions of a column's cells, given those of the experts."""
     experts: Sequence[Experts]
@@ -68,11 +69,15 @@ class Part(NamedTuple):
 
 
 def fit_tilts(
-    table: EncodedTable, gaussian: Gaussian | None, passes: Sequence[Pass], parts: Sequence[Part]
+    table: EncodedTable,
+    gaussian: Gaussian,
+    filler: Filler,
+    passes: Sequence[Pass],
+    parts: Sequence[Part],
 ) -> dict[str, Tilt]:
     """Fit the tilt of each column that has enough cells."""
     found: dict[str, Tilt] = {}
-    if gaussian is None or not parts:
+    if not parts:
         return found
     owners, features, main = feature_owners(table), gaussian_features(table), main_features(table)
     weights = draw_weights(table.n_rows)
@@ -81,12 +86,12 @@ def fit_tilts(
         predicted: dict[int, list[Predictive]] = {j: [] for j in one.targets}
         places: dict[int, list[tuple[Floats, Place, Floats]]] = {j: [] for j in one.targets}
         for part in parts:
-            rows = np.flatnonzero(part.cells.any(1))
-            hidden, some = part.cells[rows], table.rows(rows)
+            rows = np.flatnonzero(part.held.cells.any(1))
+            hidden, some = part.held.cells[rows], table.rows(rows)
             known = np.where(hidden[:, owners], np.nan, shown[rows])
             means, stds = expect(gaussian, known)
             by_gaussian = from_expected(some, means, stds)
-            filled = np.where(np.isnan(known), means, known)
+            filled = filler.fill_held(part.held, one)
             spread = stds[:, first_features(table)] ** 2
             for j in one.targets:
                 own, of_column = hidden[:, j], by_gaussian[j]

@@ -51,7 +51,7 @@ class Place(NamedTuple):
     """What a column is regressed on, row by row."""
 
     filled: Floats
-    """The features of the Gaussian expert, missing ones filled by their conditional means: rows x features."""
+    """The features of the Gaussian expert, missing ones filled by what networks expect: rows x features."""
     open: Floats
     """The conditional variance of the column's first feature by the Gaussian expert: how much the row leaves open."""
 

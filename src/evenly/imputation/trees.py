@@ -32,7 +32,7 @@ class Trees:
     """The forest of a column. Nodes of all trees stand in one list; the children of a node come after it."""
 
     needs_filled: ClassVar[bool] = True
-    """Missing features are filled by the Gaussian expert first."""
+    """Missing features are filled first."""
 
     roots: Array
     feature: Array
@@ -121,7 +121,7 @@ def predict_by_trees(trees: Trees | Boosted, table: EncodedTable, j: int, cells:
     cells : array
         Which rows' cells are wanted.
     features : array
-        The features of the Gaussian expert; if the trees need it, missing ones filled by their conditional means.
+        The features of the Gaussian expert; if the trees need it, missing ones filled.
     """
     spec, values, _ = table.columns[j]
     used, owners = tree_features([one.spec for one in table.columns])

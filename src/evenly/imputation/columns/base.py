@@ -14,7 +14,7 @@ from evenly._support import show
 from evenly.imputation.calibration import PLAIN, Calibration
 from evenly.imputation.experts import NO_EXPERTS, Experts
 from evenly.likelihoods import Likelihood, Support
-from evenly.predictive import Bins, Predictive
+from evenly.predictive import Bins, ClassPredictive, Predictive
 from evenly.scaling import FittedColumn, scaled_smoothness
 from evenly.tables import Column, Floats, Precision, prepare
 
@@ -167,6 +167,14 @@ class ModelledColumn(ColumnSpec):
     @abstractmethod
     def gaussian_features(self, values: Floats) -> Floats:
         """Return the features of the Gaussian expert, standardized: rows x features, NaN where missing."""
+
+    def expected_features(self, found: Predictive) -> Floats:
+        """Return the features of the Gaussian expert that distributions of cells let expect: rows x features."""
+        if isinstance(found, ClassPredictive):
+            of_classes = self.gaussian_features(np.arange(float(self.n_outcomes)))
+            # Row by row, so that rounding does not depend on how many there are.
+            return np.asarray(np.einsum("rk,kf->rf", found.probabilities, of_classes))
+        return self.gaussian_features(found.mean())
 
     @abstractmethod
     def from_gaussian(self, means: Floats, stds: Floats) -> Predictive | None:
