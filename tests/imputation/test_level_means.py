@@ -161,9 +161,9 @@ def test_towns_improve_what_they_determine_and_are_imputed_better_than_the_mode(
     hidden = rng.random(truth.shape) < 0.15
     table = truth.mask(hidden)
     at = {name: hidden[:, j] for j, name in enumerate(truth)}
-    errors = {}
+    errors, quick = {}, {"training": Training(n_networks=1), "effort": "quick", "random_state": 0}
     for kinds in ({}, {"town": "ignore"}):
-        full = Imputer(kinds=kinds, training=Training(n_networks=1), effort="quick", random_state=0).fit_transform(table)
+        full = Imputer(kinds=kinds, **quick).fit_transform(table)
         errors[len(kinds)] = np.sqrt(((full["income"] - truth["income"])[at["income"]] ** 2).mean())
         if not kinds:
             wrong = (full["town"] != truth["town"])[at["town"]].mean()
@@ -197,7 +197,7 @@ def test_other_rows_of_a_person_predict_if_the_key_is_declared():
     table = truth.mask(hidden)
     error, wrong = [], []
     for kind in ("categorical", "ignore"):
-        full = Imputer(kinds={"person": kind}, random_state=0).fit_transform(table)
+        full = Imputer(kinds={"person": kind}, effort="quick", random_state=0).fit_transform(table)
         error.append(np.sqrt(((full["wage"] - truth["wage"])[hidden[:, 1]] ** 2).mean()))
         wrong.append((full["sex"] != truth["sex"])[hidden[:, 2]].mean())
     assert error[0] < 0.7 * error[1]
