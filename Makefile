@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: demo test test-more coverage lint bench bench-peers docs docs-serve results dist clean
+.PHONY: demo test test-more test-lowest coverage lint bench bench-peers docs docs-serve results dist clean
 
 demo: $(VENV)/tool.stamp
 	$(BIN)/evenly demo --out demo
@@ -14,6 +14,13 @@ test: lint
 
 test-more: $(VENV)/test.stamp
 	HYPOTHESIS_PROFILE=more $(BIN)/python -m pytest -n 2 --dist worksteal --durations=15 -m more
+
+# The quick tests with the lowest versions that pyproject.toml allows, in an environment of their own.
+test-lowest:
+	$(PYTHON) -m venv build/lowest
+	build/lowest/bin/python -m pip --disable-pip-version-check --quiet install uv
+	build/lowest/bin/uv pip install --quiet --python build/lowest/bin/python --resolution lowest-direct -e '.[all]' --group test
+	build/lowest/bin/python -m pytest -n 2 --dist worksteal -m "not more"
 
 # What `make test` covers: it must be worth running.
 coverage: $(VENV)/test.stamp
@@ -65,7 +72,7 @@ dist: $(VENV)/bin/python
 	$(BIN)/python -m build --outdir dist
 
 clean:
-	rm -rf $(VENV) demo dist build/site
+	rm -rf $(VENV) demo dist build/site build/lowest
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)

@@ -28,8 +28,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from meter import Meter
 from peer_imputers import PEERS, Flags, Floats, Record, commit, simple_values, training
-from peers import LEVELS, MECHANISMS, Meter, clearly_worse, numbers, scored_mean
+from peers import LEVELS, MECHANISMS, clearly_worse, numbers, scored_mean
 
 from evenly.metrics import baseline_errors, column_errors, hide_by_rank, hide_share
 from evenly.tables import Column

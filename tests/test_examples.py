@@ -29,33 +29,30 @@ LONG = (
 """Pages that train models: in the smallest environment that they name, and in the largest."""
 
 
-def check(page: Path, environment: str) -> None:
+def check(pages: list[Path], environment: str) -> None:
+    """Run the examples of pages in an environment; of `programs`, those pages that show more there than elsewhere."""
     if environment == "programs":
         if not all(map(find_spec, ("numpyro", "pyro", "pymc"))):
             pytest.skip("no NumPyro, no Pyro or no PyMC")
-        examples = read_examples(page)
-        if len(runnable(examples, "programs")) == len(runnable(examples, "all")):
+        read = {page: read_examples(page) for page in pages}
+        pages = [page for page, some in read.items() if len(runnable(some, "programs")) > len(runnable(some, "all"))]
+        if not pages:
             pytest.skip("the same examples as with all other packages")
-    done = environments.run([page], environment)
+    done = environments.run(pages, environment)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
 @pytest.mark.parametrize("environment", ["core", pytest.param("demo", marks=pytest.mark.more)])
 def test_readme_runs_where_its_install_lines_lead(environment):
-    check(README, environment)
-
-
-@pytest.mark.more
-@pytest.mark.parametrize("environment", [name for name in ENVIRONMENTS if name not in ("core", "demo")])
-def test_readme_runs_everywhere_else_too(environment):
-    check(README, environment)
+    check([README], environment)
 
 
 @pytest.mark.more
 @pytest.mark.parametrize("environment", ENVIRONMENTS)
-@pytest.mark.parametrize("page", [page for page in PAGES if page.name not in LONG], ids=lambda page: page.name)
-def test_every_page_runs_where_it_says(page, environment):
-    check(page, environment)
+def test_every_page_runs_where_it_says(environment):
+    """One process for each environment: importing takes longer than the examples."""
+    readme = [] if environment in ("core", "demo") else [README]
+    check([*readme, *(page for page in PAGES if page.name not in LONG)], environment)
 
 
 @pytest.mark.more
@@ -67,7 +64,7 @@ def test_every_long_page_runs_where_it_says(page, environment):
     before = list(ENVIRONMENTS)[: list(ENVIRONMENTS).index(environment)]
     if counts[environment] in [counts[name] for name in before]:
         pytest.skip("the same examples as in a smaller environment")
-    check(page, environment)
+    check([page], environment)
 
 
 @pytest.mark.more
@@ -93,7 +90,8 @@ def test_readme_shows_something_in_every_environment():
 
 def test_readme_names_the_environments():
     section = README.read_text(encoding="utf-8").partition("## Install")[2].partition("\n## ")[0]
-    lines = {installed(one.partition("#")[0]) for one in re.findall(r"pip install (.+)", section)}
+    asked = [one.partition("#")[0] for one in re.findall(r"pip install (.+)", section)]
+    lines = {installed(one) for one in asked if ".whl" not in one}
     others = {installed('".[tool,files]"')}  # no page but that of formats has examples that need it
     assert lines == others | {installed(ENVIRONMENTS[name]) for name in ("core", "tool", "demo", "all", "programs")}
 

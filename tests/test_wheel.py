@@ -59,15 +59,23 @@ def test_no_data_set_of_others_is_distributed(built):
 
 
 @pytest.mark.more
-def test_the_installed_wheel_works_without_the_checkout(built, tmp_path):
+def test_the_demo_of_the_wheel_imputes_and_shows_who_is_overlooked_without_the_checkout(built, tmp_path):
     (wheel,) = built.glob("*.whl")
     zipfile.ZipFile(wheel).extractall(tmp_path / "site")
     code = (
-        "import evenly, numpy as np, sys; from evenly.cli import main; "
-        "assert evenly.__file__.startswith(sys.argv.pop()); sys.argv[1:] = ['demo', '--quiet']; main()"
+        "import evenly, sys; from evenly.cli import main; "
+        "assert evenly.__file__.startswith(sys.argv.pop()); sys.argv[1:] = ['demo', '--out', 'out']; main()"
     )
     kept = {**os.environ, "PYTHONPATH": str(tmp_path / "site")}
     command = [sys.executable, "-W", "ignore", "-c", code, str(tmp_path / "site")]
     done = subprocess.run(command, cwd=tmp_path, env=kept, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    assert {one.name for one in (tmp_path / "demo").iterdir()} == {"full.csv", "schema.json", "report.html"}
+    shown = " ".join(done.stdout.split())
+    for words in ("303 heart patients", "share of the gradient", "std-none, ", "lip-gamma, ", "Held-out error"):
+        assert words in shown
+    made = tmp_path / "out"
+    assert {one.name for one in made.iterdir()} == {"full.csv", "schema.json", "report.html"}
+    full = (made / "full.csv").read_text().splitlines()
+    assert len(full) == 304
+    assert not any(",," in line for line in full)
+    assert (made / "report.html").read_text().startswith("<!DOCTYPE html>")

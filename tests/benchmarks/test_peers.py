@@ -34,7 +34,7 @@ def load_script(path: str):
 
 sys.path.append(str(ROOT / "benchmarks"))
 peers = load_script("benchmarks/peers.py")
-imputers = sys.modules["peer_imputers"]
+imputers, meter = sys.modules["peer_imputers"], sys.modules["meter"]
 
 
 @pytest.fixture(scope="module")
@@ -227,17 +227,17 @@ def test_many_errors_are_worse_than_the_few_of_the_mode():
 @pytest.mark.more
 def test_costs_include_those_of_children():
     spend = "import time; x = b'1' * 2**28; end = time.process_time() + 0.3\nwhile time.process_time() < end: pass\n"
-    with peers.Meter() as one:
+    with meter.Meter() as one:
         subprocess.run([sys.executable, "-c", spend + "time.sleep(0.3)"], check=True)
-    with peers.Meter() as two:
+    with meter.Meter() as two:
         waiting = subprocess.Popen([sys.executable, "-c", spend + "print(); input()"], stdin=-1, stdout=-1)
         waiting.stdout.readline()
     waiting.communicate(b"\n")
-    for meter in (one, two):
-        costs = meter.costs()
+    for measured in (one, two):
+        costs = measured.costs()
         assert set(costs) == {"seconds", "cpu_seconds", "load", "peak_gib"}
         assert 0.25 < costs["cpu_seconds"] < costs["seconds"] + 0.1
-    assert one.peak_gib > peers.resident_bytes() / 2**30 + 0.2
+    assert one.peak_gib > meter.resident_bytes() / 2**30 + 0.2
 
 
 # --- which runs count ---------------------------------------------------------------------------------------------
@@ -434,7 +434,7 @@ def test_why_a_peer_gave_no_result_is_recorded_and_it_is_not_run_again(toy, tmp_
 def test_a_run_that_takes_too_long_is_ended_with_all_that_it_started():
     child = "import subprocess, sys; subprocess.run([sys.executable, '-c', 'while True: pass'])"
     with subprocess.Popen([sys.executable, "-c", child]) as process:
-        assert peers._wait(process, peers.cpu_seconds() + 0.5)
+        assert peers._wait(process, meter.cpu_seconds() + 0.5)
         assert process.returncode
 
 

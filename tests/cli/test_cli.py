@@ -1,44 +1,12 @@
-"""The command `evenly`: the demo, bad options, and what it says without its extra."""
+"""The command `evenly`: bad options, and what it says without its extra."""
 
 from __future__ import annotations
 
 import shlex
-from functools import partial
 from importlib.resources import files
-from pathlib import Path
 
 import pytest
 from commands import refused, run
-
-from evenly.cli.commands import demo
-from evenly.cli.results import fit_imputer
-from evenly.evaluation import assessment
-
-
-@pytest.mark.more
-@pytest.mark.parametrize("epochs", [1, None])
-def test_the_demo_shows_who_is_overlooked_and_how_well_cells_are_imputed(epochs, tmp_path: Path, monkeypatch):
-    """Trained for an epoch, and as it is."""
-
-    def fit_shortly(params, training, table, **asked):
-        return fit_imputer(params, training | {"epochs": epochs}, table, **asked)
-
-    if epochs is not None:
-        monkeypatch.setattr(demo, "fit_imputer", fit_shortly)
-        monkeypatch.setattr(assessment, "diagnose", partial(assessment.diagnose, epochs=epochs))
-    done = run("demo", "--out", str(tmp_path / "out"))
-    assert done.returncode == 0, done.stderr
-    shown = " ".join(done.stdout.split())
-    assert "303 heart patients" in shown
-    assert "share of the gradient" in shown
-    assert "std-none, " in shown
-    assert "lip-gamma, " in shown
-    assert "Held-out error" in shown
-    full = (tmp_path / "out" / "full.csv").read_text().splitlines()
-    assert len(full) == 304
-    assert not any(",," in line for line in full)
-    assert (tmp_path / "out" / "schema.json").exists()
-    assert (tmp_path / "out" / "report.html").read_text().startswith("<!DOCTYPE html>")
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from evenly import Imputer
+from evenly import Imputer, Training
 from evenly.imputation.columns import describe
 from evenly.imputation.encoding import EncodedColumn, EncodedTable, lay_out
 from evenly.imputation.level_means import MOST_MEANS, fit_means, inputs_without_own, plan_means
@@ -146,7 +146,7 @@ def test_memory_of_a_large_table_with_5000_classes():
 @pytest.mark.more
 def test_towns_improve_what_they_determine_and_are_imputed_better_than_the_mode():
     rng = np.random.default_rng(0)
-    n, n_towns = 4_000, 400
+    n, n_towns = 2_000, 150
     size = 1.0 / np.arange(1.0, n_towns + 1.0)
     town = rng.choice(n_towns, n, p=size / size.sum())
     effect = rng.normal(size=n_towns)
@@ -161,10 +161,9 @@ def test_towns_improve_what_they_determine_and_are_imputed_better_than_the_mode(
     hidden = rng.random(truth.shape) < 0.15
     table = truth.mask(hidden)
     at = {name: hidden[:, j] for j, name in enumerate(truth)}
-    errors = {}
+    errors, quick = {}, {"training": Training(n_networks=1), "effort": "quick", "random_state": 0}
     for kinds in ({}, {"town": "ignore"}):
-        imputer = Imputer(kinds=kinds, random_state=0).fit(table)
-        full = imputer.transform(table)
+        full = Imputer(kinds=kinds, **quick).fit_transform(table)
         errors[len(kinds)] = np.sqrt(((full["income"] - truth["income"])[at["income"]] ** 2).mean())
         if not kinds:
             wrong = (full["town"] != truth["town"])[at["town"]].mean()
@@ -198,7 +197,7 @@ def test_other_rows_of_a_person_predict_if_the_key_is_declared():
     table = truth.mask(hidden)
     error, wrong = [], []
     for kind in ("categorical", "ignore"):
-        full = Imputer(kinds={"person": kind}, random_state=0).fit_transform(table)
+        full = Imputer(kinds={"person": kind}, effort="quick", random_state=0).fit_transform(table)
         error.append(np.sqrt(((full["wage"] - truth["wage"])[hidden[:, 1]] ** 2).mean()))
         wrong.append((full["sex"] != truth["sex"])[hidden[:, 2]].mean())
     assert error[0] < 0.7 * error[1]

@@ -16,11 +16,8 @@ from evenly._support import (
     TableError,
     check_input_names,
     output_container,
-    read_tensors,
-    saved_path,
     showing,
     table_tags,
-    write_tensors,
 )
 from evenly.engines import open_lazy
 from evenly.imputation.callbacks import Callback
@@ -32,7 +29,7 @@ from evenly.imputation.filling import OpenedTable, fill, filling, open_for, warn
 from evenly.imputation.fitting import fit_ensemble
 from evenly.imputation.lazy_filling import transform_lazily
 from evenly.imputation.predictor import Predictor
-from evenly.imputation.saving import imputer_from_saved, imputer_to_saved
+from evenly.imputation.saving import Saved
 from evenly.imputation.scored import Scored
 from evenly.imputation.settings import check, resolve
 from evenly.imputation.shown import Shown
@@ -46,7 +43,7 @@ from evenly.scaling import LipschitzScaler
 from evenly.tables import Bounds, Floats, Markers, Schema
 
 
-class Imputer(Scored, Shown, TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+class Imputer(Saved, Scored, Shown, TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """Fill the missing cells of a mixed table from a model of all its columns.
 
     Parameters
@@ -364,36 +361,6 @@ class Imputer(Scored, Shown, TransformerMixin, BaseEstimator):  # type: ignore[m
 
     def _fill(self, opened: OpenedTable, filled: Sequence[Floats]) -> Any:
         return fill(opened, filled, self.scaler_, output_container(self))
-
-    # --- saving ---------------------------------------------------------------------------------------------------
-
-    def save(self, path: str | Path) -> None:
-        """Write the fitted imputer to one file (`imputer.safetensors` inside it, if the path is a folder)."""
-        check_is_fitted(self, "scaler_")
-        write_tensors(saved_path(path, "imputer.safetensors"), *imputer_to_saved(self))
-
-    @classmethod
-    def load(cls, path: str | Path, *, likelihoods: Sequence[Likelihood] | Mapping[Any, Any] = ()) -> Imputer:
-        """Read an imputer that `save` wrote; it imputes the same, to the byte. Loading runs no code from the file.
-
-        Custom likelihoods and callbacks are code, and not saved: pass the likelihoods again.
-
-        Examples
-        --------
-        Needs `pip install "evenly[models]"`.
-
-        >>> import tempfile
-        >>> table = np.random.default_rng(0).normal(size=(30, 2))
-        >>> imputer = Imputer("marginal").fit(table)
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     imputer.save(folder)
-        ...     again = Imputer.load(folder)
-        >>> bool((again.transform([[np.nan, 0.5]]) == imputer.transform([[np.nan, 0.5]])).all())
-        True
-        """
-        file = saved_path(path, "imputer.safetensors")
-        content, tensors = read_tensors(file, cls.__name__)
-        return imputer_from_saved(cls, content, tensors, likelihoods, file)
 
 
 hide_moved(Imputer)

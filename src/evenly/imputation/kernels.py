@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from evenly.imputation.columns import ModelledColumn
 from evenly.imputation.encoding import EncodedTable
+from evenly.imputation.saved_parts import part_from_tensors, parts_to_tensors, places_of
 from evenly.predictive import Predictive
 from evenly.tables import Floats
 
@@ -119,26 +120,16 @@ def predict_by_kernel(kernel: Kernel, table: EncodedTable, j: int, cells: Flags,
 
 def kernels_to_tensors(kernels: Mapping[str, Kernel]) -> dict[str, Array]:
     """Return the arrays of kernels by name, to be saved."""
-    return {
-        f"kernel{i}_{field.name}": getattr(one, field.name)
-        for i, one in enumerate(kernels.values())
-        for field in fields(Kernel)
-    }
+    return parts_to_tensors("kernel", kernels)
 
 
 def kernels_from_tensors(
     names: Sequence[str], specs: Sequence[ModelledColumn], tensors: Mapping[str, Array]
 ) -> dict[str, Kernel]:
     """Rebuild kernels from `kernels_to_tensors`; ValueError if they are none of these columns."""
-    places = {one.name: j for j, one in enumerate(specs)}
-    if len(set(names)) < len(names) or not places.keys() >= set(names):
-        raise ValueError("kernels of other columns than the modelled ones")
     n_features, found = sum(one.n_gaussian for one in specs), {}
-    for i, name in enumerate(names):
-        if lacking := [field.name for field in fields(Kernel) if f"kernel{i}_{field.name}" not in tensors]:
-            raise ValueError(f"no array kernel{i}_{lacking[0]}")
-        own = Kernel(**{field.name: tensors[f"kernel{i}_{field.name}"] for field in fields(Kernel)})
-        n_own = specs[places[name]].n_gaussian
-        own.check(n_features - n_own, n_own)
+    for i, (name, j) in enumerate(zip(names, places_of(names, specs, "kernels"), strict=True)):
+        own = part_from_tensors(Kernel, f"kernel{i}", tensors)
+        own.check(n_features - specs[j].n_gaussian, specs[j].n_gaussian)
         found[name] = own
     return found

@@ -16,13 +16,14 @@ of one column, it is so in that of the other.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from evenly.imputation.columns import BinnedColumn, ModelledColumn, standardize
+from evenly.imputation.saved_parts import part_from_tensors, parts_to_tensors, places_of
 from evenly.predictive import BinnedPredictive, ClassPredictive, Predictive
 from evenly.tables import Floats
 
@@ -252,25 +253,16 @@ def _precision(designs: Sequence[Floats], covariance: Floats, prior: Floats) -> 
 
 def tilts_to_tensors(tilts: Mapping[str, Tilt]) -> dict[str, Array]:
     """Return the arrays of tilts by name, to be saved."""
-    return {
-        f"tilt{i}_{field.name}": getattr(one, field.name)
-        for i, one in enumerate(tilts.values())
-        for field in fields(Tilt)
-    }
+    return parts_to_tensors("tilt", tilts)
 
 
 def tilts_from_tensors(
     names: Sequence[str], specs: Sequence[ModelledColumn], tensors: Mapping[str, Array]
 ) -> dict[str, Tilt]:
     """Rebuild tilts from `tilts_to_tensors`; ValueError if they are none of these columns."""
-    known = {one.name: one for one in specs}
-    if len(set(names)) < len(names) or not known.keys() >= set(names):
-        raise ValueError("tilts of other columns than the modelled ones")
     n_features, found = sum(one.n_gaussian for one in specs), {}
-    for i, name in enumerate(names):
-        if lacking := [field.name for field in fields(Tilt) if f"tilt{i}_{field.name}" not in tensors]:
-            raise ValueError(f"no array tilt{i}_{lacking[0]}")
-        one = Tilt(**{field.name: tensors[f"tilt{i}_{field.name}"] for field in fields(Tilt)})
-        one.check(known[name], n_features)
-        found[name] = one
+    for i, (name, j) in enumerate(zip(names, places_of(names, specs, "tilts"), strict=True)):
+        own = part_from_tensors(Tilt, f"tilt{i}", tensors)
+        own.check(specs[j], n_features)
+        found[name] = own
     return found

@@ -7,7 +7,7 @@ arrays. A leaf keeps the shares of its cells' classes or bins, so that predictio
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -17,6 +17,7 @@ from evenly.imputation.boosting import Boosted
 from evenly.imputation.columns import ModelledColumn
 from evenly.imputation.encoding import EncodedTable
 from evenly.imputation.nodes import Array, are_sound, are_within, find_leaves
+from evenly.imputation.saved_parts import part_from_tensors, parts_to_tensors, places_of
 from evenly.predictive import Predictive
 from evenly.tables import Floats
 
@@ -137,28 +138,18 @@ def predict_by_trees(trees: Trees | Boosted, table: EncodedTable, j: int, cells:
 
 def trees_to_tensors(trees: Mapping[str, Trees | Boosted]) -> dict[str, Array]:
     """Return the arrays of trees by name, to be saved."""
-    return {
-        f"trees{i}_{field.name}": getattr(one, field.name)
-        for i, one in enumerate(trees.values())
-        for field in fields(one)
-    }
+    return parts_to_tensors("trees", trees)
 
 
 def trees_from_tensors(
     names: Sequence[str], specs: Sequence[ModelledColumn], tensors: Mapping[str, Array]
 ) -> dict[str, Trees | Boosted]:
     """Rebuild trees from `trees_to_tensors`; ValueError if they are none of these columns."""
-    places = {one.name: j for j, one in enumerate(specs)}
-    if len(set(names)) < len(names) or not places.keys() >= set(names):
-        raise ValueError("trees of other columns than the modelled ones")
+    used, owners = tree_features(specs)
     found: dict[str, Trees | Boosted] = {}
-    for i, name in enumerate(names):
-        j = places[name]
-        used, owners = tree_features(specs)
-        kind = Boosted if f"trees{i}_base" in tensors else Trees
-        if lacking := [field.name for field in fields(kind) if f"trees{i}_{field.name}" not in tensors]:
-            raise ValueError(f"no array trees{i}_{lacking[0]}")
-        own = kind(**{field.name: tensors[f"trees{i}_{field.name}"] for field in fields(kind)})
+    for i, (name, j) in enumerate(zip(names, places_of(names, specs, "trees"), strict=True)):
+        kind: type[Trees | Boosted] = Boosted if f"trees{i}_base" in tensors else Trees
+        own = part_from_tensors(kind, f"trees{i}", tensors)
         own.check(int((used & (owners != j)).sum()), specs[j].n_outcomes)
         if isinstance(own, Boosted) and own.has_classes != specs[j].column.has_classes:
             raise ValueError("boosted trees of classes for a number, or the other way round")
