@@ -6,7 +6,7 @@ Encoding, predictive distributions, the Gaussian and the neighbour expert, calib
 
 from evenly.imputation.binding import bind
 from evenly.imputation.callbacks import Callback, GradientTrace
-from evenly.imputation.cost import fill_seconds, fit_seconds
+from evenly.imputation.cost import fill_seconds, fit_seconds, read_seconds
 from evenly.imputation.deltas import read_deltas
 from evenly.imputation.imputer import Imputer
 from evenly.imputation.pooling import Pooled, pool
@@ -29,5 +29,6 @@ __all__ = [
     "fit_seconds",
     "pool",
     "read_deltas",
+    "read_seconds",
     "units_of",
 ]
