@@ -250,7 +250,7 @@ class NearestNeighbours(EncodedPeer, name="knn"):
         parts = []
         for start in range(0, len(cells), AT_ONCE):
             parts.append(fitted.transform(cells[start : start + AT_ONCE]))
-            advance((start + AT_ONCE) / len(cells))
+            advance(min(1.0, (start + AT_ONCE) / len(cells)))
         return np.vstack(parts)
 
 
