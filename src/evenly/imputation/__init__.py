@@ -10,6 +10,7 @@ from evenly.imputation.cost import fill_seconds, fit_seconds, read_seconds
 from evenly.imputation.deltas import read_deltas
 from evenly.imputation.imputer import Imputer
 from evenly.imputation.pooling import Pooled, pool
+from evenly.imputation.rule_counts import RuleCount, count_rules
 from evenly.imputation.rules import Rules
 from evenly.imputation.sensitivity import Sensitivity, delta_sensitivity
 from evenly.imputation.settings import units_of
@@ -20,10 +21,12 @@ __all__ = [
     "GradientTrace",
     "Imputer",
     "Pooled",
+    "RuleCount",
     "Rules",
     "Sensitivity",
     "Training",
     "bind",
+    "count_rules",
     "delta_sensitivity",
     "fill_seconds",
     "fit_seconds",
