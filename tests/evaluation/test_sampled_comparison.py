@@ -118,7 +118,7 @@ def test_a_sample_has_enough_rows_of_a_wide_table():
 def test_comparing_a_table_of_200_000_rows_is_planned_to_take_minutes():
     imputers = make_imputers(candidates(n_columns=12), None, None, {})
     assert 30.0 < comparison_seconds(imputers, 200_000, 12) < 240.0
-    assert comparison_seconds(imputers, 200_000, 12, rows="all") > 3.0 * comparison_seconds(imputers, 200_000, 12)
+    assert comparison_seconds(imputers, 200_000, 12, rows="all") > 2.0 * comparison_seconds(imputers, 200_000, 12)
 
 
 def test_progress_ends_with_the_last_candidate(table, monkeypatch):
@@ -145,6 +145,7 @@ def test_the_command_takes_a_number_of_rows(table, tmp_path):
     assert [one["n_rows"] for one in json.loads(done.stdout)] == [40, 40]
     assert SAMPLED in done.stderr
     done = run(*command, "--rows", "all", folder=tmp_path)
-    assert (done.returncode, done.stderr) == (0, "")
+    assert done.returncode == 0
+    assert "compared on" not in done.stderr
     done = run(*command, "--rows", "many", folder=tmp_path)
     refused(done, "got --rows many, but expected a number of rows from 1, or all")
