@@ -140,6 +140,9 @@ def test_the_command_takes_a_number_of_rows(table, tmp_path):
     assert done.returncode == 0, done.stderr
     assert "compared on 50 of the 120 rows" in done.stderr
     assert "50 of 120 rows" in done.stdout
+    assert "The same hidden cells of 50 rows of this table, drawn at random, imputed" in (
+        " ".join((tmp_path / "page.html").read_text().replace("\N{NO-BREAK SPACE}", " ").split())
+    )
     assert "random sample of 50 rows" in (tmp_path / "page.html").read_text().replace(" ", " ")
     done = run(*command, "--json", folder=tmp_path)
     assert [one["n_rows"] for one in json.loads(done.stdout)] == [40, 40]
