@@ -1,6 +1,7 @@
 """Damaged files, hostile tables and edited saved objects, by the thousand: what fails, and how long each case takes.
 
-Run: python benchmarks/fuzz.py [--files N] [--tables N] [--saved N] [--seed N] [--only PART SEED]. Cases are made from
+Run: python benchmarks/fuzz.py [--files N] [--tables N] [--saved N] [--seed N] [--patience SECONDS]
+[--only PART SEED]. Cases are made from
 seeds by the modules `fuzz_files`, `fuzz_tables` and `fuzz_saved`; each returns what went wrong, or None. They run in
 worker processes. A case fails as well if its process crashes, if it and its children take more than SECONDS of the
 processor's time, so that a busy machine changes nothing, if it waits for PATIENCE seconds, or if it takes more than
@@ -32,7 +33,7 @@ PARTS = {"files": 10_000, "tables": 2_000, "saved": 3_000}
 SECONDS = 20.0
 """What a case may take of the processor's time."""
 PATIENCE = 200.0
-"""Seconds after which a case that has given no answer is taken to hang."""
+"""Seconds after which a case that has given no answer is taken to hang; more where it hardly gets a processor."""
 MEMORY = 1 << 30
 """Bytes by which a case may raise its process's largest memory so far."""
 START = 120.0
@@ -169,11 +170,11 @@ def self_check_case(seed: int) -> str | None:
     return None
 
 
-def check_harness() -> None:
+def check_harness(patience: float) -> None:
     """Raise an error unless every way to fail is noticed."""
     ways = {1: "a problem", 2: "ValueError", 9: "took", 3: "crash", 6: None, 8: "stopped", 10: None, 5: "MiB"}
-    for cases, patience in (({0: None, **ways}, PATIENCE), ({0: None, 4: "no answer", 7: None}, 3.0)):
-        worker = Worker("self-check", seconds=0.5, memory=20 << 20, patience=patience)
+    for cases, waits in (({0: None, **ways}, patience), ({0: None, 4: "no answer", 7: None}, 3.0)):
+        worker = Worker("self-check", seconds=0.5, memory=20 << 20, patience=waits)
         for seed, part in cases.items():
             problem = worker.run(seed).problem
             if problem is not part and (part is None or problem is None or part not in problem):
@@ -181,7 +182,7 @@ def check_harness() -> None:
         worker.close()
 
 
-def run_all(part: str, seeds: Iterable[int], n_workers: int) -> Iterator[Result]:
+def run_all(part: str, seeds: Iterable[int], n_workers: int, patience: float = PATIENCE) -> Iterator[Result]:
     """Run cases in several workers, and yield results as they come."""
     waiting: queue.SimpleQueue[int] = queue.SimpleQueue()
     results: queue.SimpleQueue[Result | None] = queue.SimpleQueue()
@@ -189,7 +190,7 @@ def run_all(part: str, seeds: Iterable[int], n_workers: int) -> Iterator[Result]
         waiting.put(seed)
 
     def drain() -> None:
-        worker = Worker(part, SECONDS, MEMORY)
+        worker = Worker(part, SECONDS, MEMORY, patience)
         try:
             while True:
                 results.put(worker.run(waiting.get_nowait()))
@@ -210,11 +211,11 @@ def run_all(part: str, seeds: Iterable[int], n_workers: int) -> Iterator[Result]
             yield result
 
 
-def report(part: str, seed: int, n: int, n_workers: int) -> int:
+def report(part: str, seed: int, n: int, n_workers: int, patience: float) -> int:
     """Run the cases of a part, print what fails and a summary, and return the number of failures."""
     start, failed = time.perf_counter(), 0
     slowest = largest = Result(part, seed, None, 0.0, 0)
-    for result in run_all(part, range(seed, seed + n), n_workers):
+    for result in run_all(part, range(seed, seed + n), n_workers, patience):
         slowest = max(slowest, result, key=lambda one: one.seconds)
         largest = max(largest, result, key=lambda one: one.memory)
         if result.problem is not None:
@@ -235,6 +236,7 @@ def main() -> None:
         parser.add_argument(f"--{part}", type=int, default=n, help=f"cases of {part} (default {n:,})")
     parser.add_argument("--seed", type=int, default=0, help="of the first case; the next ones follow it")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--patience", type=float, default=PATIENCE, help="seconds that a case may wait (default 200)")
     parser.add_argument("--only", nargs=2, metavar=("PART", "SEED"), help="run this case alone, in this process")
     parser.add_argument("--worker", nargs=2, help=argparse.SUPPRESS)
     given = parser.parse_args()
@@ -244,10 +246,9 @@ def main() -> None:
     if given.only:
         print(load_case(given.only[0])(int(given.only[1])))
         return
-    check_harness()
-    failed = sum(
-        report(part, given.seed, getattr(given, part), given.workers) for part in PARTS if getattr(given, part)
-    )
+    check_harness(given.patience)
+    chosen = [part for part in PARTS if getattr(given, part)]
+    failed = sum(report(part, given.seed, getattr(given, part), given.workers, given.patience) for part in chosen)
     sys.exit(1 if failed else 0)
 
 

@@ -154,6 +154,13 @@ def test_a_log_has_a_line_for_each_stage_and_every_ten_seconds(capsys):
     assert "ELBO -3.21" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("share", [0.994, 0.996, 0.9999])
+def test_nothing_is_100_percent_before_its_end(share, capsys):
+    """Rounded, a comparison stood at 100 % while its last candidate was at work."""
+    Lines().show(snapshots()[0]._replace(share=share, elapsed=100.0, left=20.0))
+    assert "(99% done, about 20 s left)" in capsys.readouterr().err
+
+
 def test_a_log_does_not_mention_short_work(capsys):
     lines = Lines()
     for one in snapshots(left=0.5):

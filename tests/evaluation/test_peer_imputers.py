@@ -145,6 +145,12 @@ def test_neighbours_of_a_long_table_compare_a_bounded_number_of_rows():
     assert max(times) < 6.0 * min(times)
 
 
+def test_a_forest_is_planned_to_take_seconds_of_a_small_table():
+    """Its 100 trees a column and round are the most of a comparison of 200 rows: it was planned as a second."""
+    assert 4.0 < Forest().seconds(200, 12) < 15.0
+    assert Forest().seconds(200, 12) > 10.0 * NearestNeighbours().seconds(200, 12)
+
+
 def test_rows_filled_some_at_a_time_have_the_same_neighbours(table, monkeypatch):
     monkeypatch.setattr("evenly.evaluation.peers.AT_ONCE", 7)
     columns = [Column(name=name, kind="real") for name in "xy"]

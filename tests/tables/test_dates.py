@@ -280,6 +280,23 @@ def test_clocks_that_skip_or_repeat_an_hour_are_no_trouble():
                 assert None not in cells_of(full)
 
 
+@pytest.mark.parametrize("unit", ["Q", "M", "W", "D", "Y", "h"])
+def test_periods_are_dates_and_filled_by_the_nearest_one(unit):
+    seen = pd.Series(pd.period_range("2015-01-01", periods=60, freq=unit))
+    gone = np.arange(60) % 5 == 2
+    table = pd.DataFrame({"seen": seen.mask(gone), "x": np.arange(60.0) + np.random.default_rng(0).normal(size=60)})
+    assert (infer_schema(table)["seen"].kind, inspect_table(table).columns[0].n_missing) == ("date", 12)
+    full = Imputer("marginal", random_state=0).fit_transform(table)
+    assert full["seen"].dtype == seen.dtype
+    assert full["seen"][~gone].equals(seen[~gone])
+    # The mean of the first days, at most half a period away from that of the period.
+    starts = seen[~gone].dt.to_timestamp()
+    error = (full["seen"][gone].dt.to_timestamp() - starts.mean()).abs().max()
+    assert error <= 0.5 * starts.diff().max() + pd.Timedelta("12h")
+    scaler = LipschitzScaler("lip-none", dates="model").fit(table)
+    assert scaler.inverse_transform(scaler.transform(table))["seen"].equals(table["seen"])
+
+
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_dates_pass_through_or_are_classes(name):
     cells = [*HOSTILE[name] * 12, None]

@@ -24,7 +24,7 @@ TEXTS = np.where(np.arange(N) % 5 == 4, None, RNG.choice(["a", "b", "c"], N)).to
 WHOLE = np.where(np.arange(N) % 5 == 4, None, RNG.poisson(40.0, N)).tolist()
 CENTS = [None if i % 5 == 4 else Decimal(int(cents)).scaleb(-2) for i, cents in enumerate(RNG.integers(100, 9999, N))]
 SPELLED = [None if cell is None else str(cell) for cell in CENTS]
-LARGEST = [None if i % 5 == 4 else 2**63 - 1 - int(i % 7) for i in range(N)]
+LARGEST = [None if i % 5 == 4 else 2**63 - 1 - int(i % 7) * 10**17 for i in range(N)]
 UNSIGNED = [None if i % 5 == 4 else 2**64 - 1 - int(i % 7) * 10**18 for i in range(N)]
 GAPS = np.arange(N) % 5 == 4
 

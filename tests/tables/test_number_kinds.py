@@ -7,7 +7,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from evenly import LipschitzScaler, infer_schema, inspect_table
+from evenly import EvenlyWarning, Imputer, LipschitzScaler, infer_schema, inspect_table
 from evenly.tables import encode_columns, make_rules, open_table
 
 RNG = np.random.default_rng(7)
@@ -148,6 +148,39 @@ def wages(n: int = 1500) -> pd.DataFrame:
             "rent": wage * rng.gamma(4.0, 0.2, n),
         }
     ).rename(columns={"school": "q1"})
+
+
+LONG = [2**60 + i for i in range(40)]
+
+
+LONG_CELLS = {
+    "integers": lambda: pd.Series(LONG),
+    "with gaps": lambda: pd.array([None, *LONG[1:]], "Int64"),
+    "texts": lambda: pd.Series([str(cell) for cell in LONG]),
+    "objects": lambda: pd.Series([64 * cell for cell in LONG], dtype=object),
+    "polars integers": lambda: pl.Series(LONG),
+    "polars texts": lambda: pl.Series([str(cell) for cell in LONG]),
+}
+
+
+@pytest.mark.parametrize("name", LONG_CELLS)
+def test_whole_numbers_that_only_their_last_digits_tell_apart_are_identifiers(name):
+    """Double precision rounds them to one number, which was called a constant."""
+    make = pl.DataFrame if name.startswith("polars") else pd.DataFrame
+    table = make({"a": LONG_CELLS[name](), "x": RNG.normal(size=40)})
+    column = inspect_table(table).columns[0]
+    assert column.kind == "ignore"
+    assert column.note == "identifier: long whole numbers that differ in their last digits"
+    with pytest.warns(EvenlyWarning, match="passed_through: 'a'"):
+        full = Imputer("marginal").fit_transform(table)
+    assert list(map(str, full["a"])) == list(map(str, table["a"]))
+
+
+def test_long_numbers_that_double_precision_tells_apart_are_numbers():
+    nanoseconds = 1_700_000_000_000_000_000 + RNG.integers(0, 10**15, 4000)
+    assert column_of(nanoseconds).kind != "ignore"
+    assert column_of([2**60] * 40).kind == "count"
+    assert column_of(LONG * 2).note == "long whole numbers that differ in their last digits"
 
 
 def test_schooling_with_peaks_is_a_number_and_codes_in_random_order_are_classes():

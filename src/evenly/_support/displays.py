@@ -61,11 +61,22 @@ def describe(now: Snapshot, *, details: bool) -> str:
     return ": ".join(now.names) + (f", {now.note}" if details and now.note else "")
 
 
+def percent_done(share: float) -> str:
+    """Return the percentage of the work that is done, rounded down: 100 % means that nothing is left.
+
+    Examples
+    --------
+    >>> percent_done(0.998), percent_done(1.0)
+    ('99%', '100%')
+    """
+    return f"{int(100.0 * share + 1e-9)}%"
+
+
 def _state(now: Snapshot) -> str:
     """Return the percentage done and the time left, as far as they are known."""
     if now.left is None:
         return ""
-    return f"{now.share:.0%}" + (f", about {duration(max(now.left, 1.0))} left" if now.left else "")
+    return percent_done(now.share) + (f", about {duration(max(now.left, 1.0))} left" if now.left else "")
 
 
 class Bar:
@@ -152,7 +163,7 @@ class Lines:
         if self._names[: len(now.names)] == now.names and now.elapsed < self._last + EVERY:
             return
         self._names, self._last = now.names, now.elapsed
-        left = f"{now.share:.0%} done, about {duration(max(now.left, 1.0))} left"
+        left = f"{percent_done(now.share)} done, about {duration(max(now.left, 1.0))} left"
         print(f"evenly: {describe(now, details=self._details)} ({left})", file=sys.stderr, flush=True)
 
     def pause(self) -> None:

@@ -15,8 +15,10 @@ import numpy.typing as npt
 from sklearn.base import clone
 
 from evenly._support import EvenlyWarning, InterruptedWarning, Stages, TableError
+from evenly.evaluation.draws import take_rows
 from evenly.evaluation.intervals import error_interval, normalized_interval
 from evenly.evaluation.peers import METHOD, PeerImputer, impute_visible
+from evenly.evaluation.sampling import Rows, choose_rows, sample_size
 from evenly.evaluation.trial_results import ColumnTrial, Trial
 from evenly.imputation import Imputer, Rules, fill_seconds, fit_seconds, units_of
 from evenly.metrics import baseline_errors, column_errors, hold_out, mean_or_mode
@@ -63,6 +65,9 @@ class HiddenCells:
     """
 
     opened: Table
+    """The rows that imputers are tried on."""
+    whole: Table
+    """The table that they were drawn from, which decides what columns are."""
     columns: dict[str | None, list[Column]]
     """What each column is, by the preset of the imputer: the paper treats zeros differently."""
     preset: str | None
@@ -73,12 +78,17 @@ class HiddenCells:
     share: float
 
     @classmethod
-    def choose(cls, imputer: Imputer, table: Any, share: float, seed: int) -> HiddenCells:
-        """Hide a share of each column's known cells; columns are what the imputer infers."""
+    def choose(cls, imputer: Imputer, table: Any, share: float, seed: int, rows: Rows = "all") -> HiddenCells:
+        """Hide a share of each column's known cells, in all rows or some; columns are what the imputer infers."""
         if not 0.0 < share < 1.0:
             raise TableError(f"share = {share!r}", "expected a number between 0 and 1")
-        opened = open_table(table, estimator="Imputer", keep=True)
-        columns, truth = encode_for(imputer, opened)
+        whole = opened = open_table(table, estimator="Imputer", keep=True)
+        columns, truth = encode_for(imputer, whole)
+        n = sample_size(rows, *truth.shape)
+        if n < whole.n_rows:
+            units = units_of(imputer, columns, whole)
+            chosen = choose_rows(n, whole.n_rows, np.random.default_rng((seed, 1)), None if units is None else units[1])
+            opened, truth = open_table(take_rows(whole, chosen), keep=True), truth[chosen]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)  # of columns without a known cell
             varied = np.nanmin(truth, axis=0) < np.nanmax(truth, axis=0)
@@ -86,13 +96,18 @@ class HiddenCells:
         if not hidden.any():
             got = f"{opened.n_rows} rows without a column of ten known cells that differ"
             raise TableError(got, "expected some to hide and score")
-        return cls(opened, {imputer.preset: columns}, imputer.preset, truth, hidden, share)
+        return cls(opened, whole, {imputer.preset: columns}, imputer.preset, truth, hidden, share)
 
     @property
     def shape(self) -> tuple[int, int]:
         """The numbers of rows and columns."""
         n_rows, n_columns = self.truth.shape
         return n_rows, n_columns
+
+    @property
+    def n_sampled(self) -> int | None:
+        """The number of rows, if they were drawn from more."""
+        return self.opened.n_rows if self.opened.n_rows < self.whole.n_rows else None
 
     @property
     def visible(self) -> Floats:
@@ -106,10 +121,13 @@ class HiddenCells:
 
     def shown_to(self, imputer: Imputer) -> tuple[Table, Any]:
         """Return the other cells as an imputer reads them, and its setting `groups`: units are codes, too."""
-        found = units_of(imputer, self.columns_of(imputer), self.opened)
+        columns = self.columns_of(imputer)
+        found = units_of(imputer, columns, self.opened)
         if found is None:
             return self.shown, None if imputer.groups == "auto" else imputer.groups
         key, codes = found
+        if columns[key].kind != "ignore":  # its codes are there
+            return self.shown, imputer.groups
         visible = self.visible
         visible[:, key] = codes
         return number_table(self.opened.labels, self.opened.names, visible), self.opened.labels[key]
@@ -117,7 +135,7 @@ class HiddenCells:
     def columns_of(self, imputer: Imputer) -> list[Column]:
         """Return what each column is to an imputer."""
         if imputer.preset not in self.columns:
-            self.columns[imputer.preset] = encode_for(imputer, self.opened)[0]
+            self.columns[imputer.preset] = encode_for(imputer, self.whole)[0]
         return self.columns[imputer.preset]
 
     def fit(self, imputer: Imputer, *, quiet: bool = False) -> tuple[Imputer, float]:
@@ -152,18 +170,19 @@ class HiddenCells:
             with stages.at(SCORING, 0.9, 1.0):
                 scored = tuple(self._score(_Attempt(self.columns_of(imputer), predicted, ends)))
         took = seconds + time.perf_counter() - begun
-        return Trial(scored, self.share, own.model_name, own.scaler_.method, took, balance=imputer.balance)
+        model, method, balance = own.model_name, own.scaler_.method, imputer.balance
+        return Trial(scored, self.share, model, method, took, balance=balance, n_rows=self.n_sampled)
 
     def try_peer(self, peer: PeerImputer) -> Trial:
         """Let an imputer of scikit-learn impute the hidden cells, and score them."""
         begun, columns = time.perf_counter(), self.columns[self.preset]
         predicted = impute_visible(peer, columns, self.visible)
         scored = tuple(self._score(_Attempt(columns, predicted, None)))
-        return Trial(scored, self.share, peer.name, METHOD, time.perf_counter() - begun)
+        return Trial(scored, self.share, peer.name, METHOD, time.perf_counter() - begun, n_rows=self.n_sampled)
 
     def _score(self, attempt: _Attempt) -> Iterator[ColumnTrial]:
         columns, ends = attempt.columns, attempt.ends
-        predicted = _rounded(attempt.predicted, self.opened)
+        predicted = _rounded(attempt.predicted, self.whole)
         errors = column_errors(columns, self.truth, predicted, self.hidden)
         baseline = baseline_errors(columns, self.truth, self.hidden)
         plain = mean_or_mode(columns, self.truth, self.hidden)
@@ -177,7 +196,7 @@ class HiddenCells:
                 covered = float(((ends[0][own, j] <= true) & (true <= ends[1][own, j])).mean())
             losses, others = _losses(true, guess, plain[own, j], classes=column.has_classes)
             low, high = error_interval(float(errors[j]), losses, rate=column.has_classes)
-            whole = self.opened.columns[j].storage == "integer" and not column.has_classes
+            whole = self.whole.columns[j].storage == "integer" and not column.has_classes
             cells = [
                 [int(cell) if whole else _plain(cell) for cell in decode(column, values[:N_EXAMPLES])]
                 for values in (true, guess)

@@ -63,6 +63,8 @@ class PeerImputer(ABC):
     """About how many seconds it takes a cell of the rows that it learns from, for the time left."""
     filled_seconds: ClassVar[float] = 3e-6
     """And a cell of the table."""
+    column_seconds: ClassVar[float] = 0.01
+    """And a column, however few rows there are."""
 
     def __init_subclass__(cls, name: str | None = None, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -94,7 +96,7 @@ class PeerImputer(ABC):
     def seconds(self, n_rows: int, n_columns: int) -> float:
         """Return about how many seconds a table takes."""
         learned = self.learned_seconds * self.n_learned(n_rows, n_columns)
-        return n_columns * (learned + self.filled_seconds * n_rows) + 0.1
+        return n_columns * (self.column_seconds + learned + self.filled_seconds * n_rows) + 0.1
 
     def learns_from(self, visible: Floats) -> Flags:
         """Return which rows to learn from: all, or a random sample of a large table, with a warning."""
@@ -250,7 +252,7 @@ class NearestNeighbours(EncodedPeer, name="knn"):
         parts = []
         for start in range(0, len(cells), AT_ONCE):
             parts.append(fitted.transform(cells[start : start + AT_ONCE]))
-            advance((start + AT_ONCE) / len(cells))
+            advance(min(1.0, (start + AT_ONCE) / len(cells)))
         return np.vstack(parts)
 
 
@@ -317,7 +319,7 @@ class Forest(InRounds, name="forest"):
     """
 
     most_columns = MOST_COLUMNS
-    learned_seconds, filled_seconds = 4e-4, 2e-5
+    learned_seconds, filled_seconds, column_seconds = 4e-4, 2e-5, 0.5
     settings: ClassVar[Mapping[str, Any]] = MappingProxyType({"max_features": "sqrt", "min_samples_split": 6})
     """Of the forests of numbers."""
 

@@ -64,6 +64,8 @@ class Trial:
     """Whether the imputer that was tried also fills the table: it was not fitted again to all cells."""
     balance: str = "auto"
     """The balancing rule, if one was named."""
+    n_rows: int | None = None
+    """The number of rows, drawn at random from a larger table, that it was made on; None for all rows."""
 
     @property
     def name(self) -> str:

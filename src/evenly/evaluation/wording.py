@@ -67,9 +67,10 @@ def say_trial(trial: Trial, whose: str = "the imputer's") -> str:
     n_columns, n_cells = len(trial.columns), sum(one.n_cells for one in trial.columns)
     between, lower = say_range(low, high), say_ratio(value)
     compared = "about the same as" if lower.startswith("0 ") else f"{lower} than"
+    sample = "" if trial.n_rows is None else f" in a random sample of {trial.n_rows:,} rows"
     words = [f"better in {counts['better']} of {n_columns} columns" if n_columns > 1 else "", *_others(counts)]
     return (
-        f"On {n_cells:,} cells that were hidden from it, {whose} error is {compared} that of filling in each "
+        f"On {n_cells:,} cells that were hidden from it{sample}, {whose} error is {compared} that of filling in each "
         "column's mean or most frequent class"
         + (f" (90 % interval: {between})" if between else "")
         + (f"; {', '.join(filter(None, words))}." if n_columns > 1 else ".")

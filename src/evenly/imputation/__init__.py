@@ -6,10 +6,11 @@ Encoding, predictive distributions, the Gaussian and the neighbour expert, calib
 
 from evenly.imputation.binding import bind
 from evenly.imputation.callbacks import Callback, GradientTrace
-from evenly.imputation.cost import fill_seconds, fit_seconds
+from evenly.imputation.cost import fill_seconds, fit_seconds, read_seconds
 from evenly.imputation.deltas import read_deltas
 from evenly.imputation.imputer import Imputer
 from evenly.imputation.pooling import Pooled, pool
+from evenly.imputation.rule_counts import RuleCount, count_rules
 from evenly.imputation.rules import Rules
 from evenly.imputation.sensitivity import Sensitivity, delta_sensitivity
 from evenly.imputation.settings import units_of
@@ -20,14 +21,17 @@ __all__ = [
     "GradientTrace",
     "Imputer",
     "Pooled",
+    "RuleCount",
     "Rules",
     "Sensitivity",
     "Training",
     "bind",
+    "count_rules",
     "delta_sensitivity",
     "fill_seconds",
     "fit_seconds",
     "pool",
     "read_deltas",
+    "read_seconds",
     "units_of",
 ]

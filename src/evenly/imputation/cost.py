@@ -10,23 +10,29 @@ from evenly._support import Stages, showing
 from evenly.imputation.boost_fitting import MOST_ROWS as MOST_BOOSTED
 from evenly.imputation.effort import EFFORTS, USUAL, Effort
 from evenly.imputation.growing import MOST_ROWS as MOST_GROWN
+from evenly.imputation.kernel_fitting import MOST_ROWS as MOST_IN_KERNEL
+from evenly.imputation.kernel_fitting import MOST_TABLE_ROWS as MOST_WITH_KERNEL
 from evenly.imputation.training import Training
 from evenly.models import SPECS, ModelSpec
 
 COMPILING = 4.0
 """Seconds of compiling before the first step; less if the program was kept from an earlier run."""
-VISIT, VISIT_CELL = 1.5e-5, 4e-6
-"""Seconds of a row, and of each of its cells, in an epoch."""
 EARLY = 0.7
 """The usual share of epochs that training takes if validation cells may stop it early."""
 CALIBRATED_CELL, MOST_CALIBRATED = 2e-6, 250_000
 """Seconds of calibration of each cell, up to this number of rows."""
+GROWN_COLUMN, GROWN_CELL = 0.1, 1.35e-4
+"""Seconds of growing the forest of a column, and for each of its cells."""
+KERNEL_PAIR = 1e-7
+"""Seconds of fitting the Gaussian process of a column, for each pair of the rows that it learns from."""
 BOOSTED_CELL = 5e-5
 """Seconds of boosting trees, for each cell of the rows that they learn from."""
 FILLED_CELL = 3e-6
 """Seconds of predicting a cell of a row."""
 READ_CELL = 2e-7
 """Seconds of reading, encoding or writing a cell."""
+INFERRED_CELL = 1.5e-6
+"""Seconds of finding out what a cell of texts is; numbers take less."""
 
 
 COMPILED: set[str] = set()
@@ -48,17 +54,30 @@ def training_seconds(
         return [1e-3]
     n_epochs = training.epochs_of(spec, n_rows, effort=effort, **plan)
     early = EARLY if spec.calibrated and training.epochs == "auto" else 1.0
-    each = early * n_epochs * n_rows * (VISIT + VISIT_CELL * n_columns) + 1e-3
+    row, cell = spec.visit_seconds
+    each = early * n_epochs * n_rows * (row + cell * n_columns) + 1e-3
     n_networks = training.networks_of(spec, n_rows, effort)
     return [each + COMPILING * (i == 0 and spec.name not in COMPILED) for i in range(n_networks)]
 
 
-def calibration_seconds(spec: ModelSpec, n_rows: int, n_columns: int) -> float:
-    """Return the expected number of seconds of choosing calibrations."""
+def calibration_seconds(spec: ModelSpec, n_rows: int, n_columns: int, effort: Effort = USUAL) -> float:
+    """Return the expected number of seconds of growing trees and choosing calibrations.
+
+    Examples
+    --------
+    >>> [round(calibration_seconds(SPECS["masked"], n, 12)) for n in (300, 2_500, 6_000)]
+    [2, 5, 11]
+    """
     if not spec.calibrated:
         return 1e-3
-    boosted = min(n_rows, MOST_BOOSTED) if n_rows > MOST_GROWN else 0
-    return (CALIBRATED_CELL * min(n_rows, MOST_CALIBRATED) + BOOSTED_CELL * boosted) * n_columns + 0.1
+    column = CALIBRATED_CELL * min(n_rows, MOST_CALIBRATED)
+    if n_rows > MOST_GROWN:
+        column += BOOSTED_CELL * min(n_rows, MOST_BOOSTED)
+    else:
+        column += effort.n_trees / USUAL.n_trees * (GROWN_COLUMN + GROWN_CELL * n_rows)
+    if n_rows <= MOST_WITH_KERNEL:
+        column += KERNEL_PAIR * min(n_rows, MOST_IN_KERNEL) ** 2
+    return column * n_columns + 0.1
 
 
 def fit_seconds(imputer: Any, n_rows: int, n_columns: int, *, again: bool = False) -> float:
@@ -75,7 +94,7 @@ def fit_seconds(imputer: Any, n_rows: int, n_columns: int, *, again: bool = Fals
     trained = training_seconds(spec, training, (n_rows, n_columns), effort, paper=paper, streamed=False)
     if again and spec.trains and spec.name not in COMPILED:
         trained[0] -= COMPILING
-    expected = sum(trained) + calibration_seconds(spec, n_rows, n_columns) + READ_CELL * n_rows * n_columns
+    expected = sum(trained) + calibration_seconds(spec, n_rows, n_columns, effort) + READ_CELL * n_rows * n_columns
     return min(expected, float(imputer.time_limit or expected))
 
 
@@ -88,6 +107,17 @@ def fill_seconds(n_rows: int, n_columns: int, n_networks: int = 1) -> float:
     7.2
     """
     return FILLED_CELL * n_rows * n_columns * n_networks
+
+
+def read_seconds(n_rows: int, n_columns: int) -> float:
+    """Return the expected number of seconds of finding out what columns are, and of encoding them.
+
+    Examples
+    --------
+    >>> round(read_seconds(200_000, 12), 1)
+    3.6
+    """
+    return INFERRED_CELL * n_rows * n_columns + 0.01
 
 
 @contextmanager

@@ -159,7 +159,7 @@ def _plan_stages(source: Source, n_columns: int, settings: FitSettings, *, toget
     if len(names) < len(seconds):
         seconds = [sum(seconds)]
     planned = dict(zip(names, seconds, strict=True))
-    return Stages(planned | {CALIBRATING: calibration_seconds(settings.spec, source.n_rows, n_columns)})
+    return Stages(planned | {CALIBRATING: calibration_seconds(settings.spec, *size, settings.effort)})
 
 
 def _describe(

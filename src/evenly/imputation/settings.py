@@ -206,15 +206,10 @@ def _find_key(
 
 
 def units_of(imputer: Any, columns: Sequence[Column], table: Table) -> tuple[int, Floats] | None:
-    """Return the number of the column that names units to an imputer, and the code of each row's unit.
-
-    None if there is no such column, or if it is modelled, so that its codes are known.
-    """
+    """Return the number of the column that names units to an imputer, and the code of each row's unit; None if none."""
     settings = imputer.groups, imputer.predictors
     key = _find_key(SPECS[imputer.model_name], settings, columns, table.labels, table.columns)
-    if key is None or columns[key].kind != "ignore":
-        return None
-    return key, encode_units(columns[key], table.columns[key].fresh())[1]
+    return None if key is None else (key, encode_units(columns[key], table.columns[key].fresh())[1])
 
 
 def check(imputer: Any) -> None:

@@ -36,6 +36,8 @@ class ModelSpec:
     """The default scaling method."""
     budget: Budget = PAPER
     """The default training budget, by number of rows."""
+    visit_seconds: tuple[float, float] = (1.5e-5, 2e-6)
+    """About how many seconds a row takes in an epoch, and each of its cells, on two cores: for the time left."""
     from_paper: bool = False
     """Whether it is one of the paper's models."""
     needs_jax: bool = True
@@ -80,15 +82,37 @@ SPECS: dict[str, ModelSpec] = {
     one.name: one
     for one in (
         ModelSpec(
-            "mixture", ("n_clusters",), method="lip-none", row_variables=True, latent_classes=True, from_paper=True
+            "mixture",
+            ("n_clusters",),
+            method="lip-none",
+            visit_seconds=(8e-7, 4e-8),
+            row_variables=True,
+            latent_classes=True,
+            from_paper=True,
         ),
-        ModelSpec("factorization", ("latent_size",), 1e-2, row_variables=True, from_paper=True, shared_output=True),
-        ModelSpec("vae", ("latent_size", "hidden_size"), reads_inputs=True, from_paper=True, shared_output=True),
+        ModelSpec(
+            "factorization",
+            ("latent_size",),
+            1e-2,
+            visit_seconds=(1e-6, 1.2e-7),
+            row_variables=True,
+            from_paper=True,
+            shared_output=True,
+        ),
+        ModelSpec(
+            "vae",
+            ("latent_size", "hidden_size"),
+            visit_seconds=(1.4e-5, 1e-7),
+            reads_inputs=True,
+            from_paper=True,
+            shared_output=True,
+        ),
         ModelSpec(
             "hivae",
             ("latent_size", "n_clusters", "column_size"),
             method="std-none",
             budget=HIVAE,
+            visit_seconds=(1.5e-6, 6e-8),
             reads_inputs=True,
             shared_output=True,
         ),

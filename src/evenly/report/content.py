@@ -12,6 +12,7 @@ from typing import Any
 
 from evenly._version import __version__
 from evenly.evaluation import rank_trials
+from evenly.imputation import RuleCount, count_rules
 from evenly.report.associations import Associations, find_associations
 from evenly.report.cells import Cells, read_cells
 from evenly.report.curves import LearningCurve, OwnTraining, own_curve, own_training, short_curves
@@ -76,6 +77,7 @@ class ReportContent:
     missingness: Missingness | None
     associations: Associations | None
     shown_rows: ShownRows | None
+    rules: tuple[RuleCount, ...]
     trial: Any
     training: OwnTraining | None
     diagnosis: Any
@@ -131,6 +133,7 @@ def collect(given: ReportInput) -> ReportContent:
         missingness=find_missingness(cells),
         associations=find_associations(cells),
         shown_rows=show_rows(cells, given.rows),
+        rules=() if imputer is None or given.filled is None else count_rules(imputer, opened, given.filled),
         trial=trial,
         training=own_training(imputer),
         diagnosis=given.diagnosis,

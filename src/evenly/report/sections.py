@@ -72,6 +72,8 @@ def _about_the_imputer(content: ReportContent, drawn: ChartList) -> Iterator[Sec
             yield Section("accuracy", "How far imputed cells can be trusted", found, menu="Errors")
     if content.shown_rows is not None:
         yield Section("rows", "Some rows, with their imputed cells", menu="Rows")
+    if content.rules:
+        yield Section("rules", "Rules that rows obey", menu="Rules")
     if content.training is not None:
         curve = drawn.add(charts.draw_training(content.training))
         yield Section("training", "How the imputer was trained", curve, menu="Training")
@@ -97,7 +99,7 @@ def headline(content: ReportContent) -> str:
 
 def summarize(content: ReportContent) -> list[str]:
     """Return the sentences of the summary after the first."""
-    found = (_worse(content), _covered(content), _missing(content), _repeated(content))
+    found = (_worse(content), _covered(content), _missing(content), _ruled(content), _repeated(content))
     return [text for text in found if text]
 
 
@@ -114,6 +116,18 @@ def _missing(content: ReportContent) -> str:
     why = "in columns that are passed through or have no observed cell"
     were = "was" if n_filled == 1 else "were"
     return f"{text} {count(n_filled, 'cell')} {were} filled; {n_missing - n_filled:,} stay missing, {why}."
+
+
+def _ruled(content: ReportContent) -> str:
+    """Say whether all filled rows obey the rules, and whether observed cells do."""
+    n, n_against = len(content.rules), sum(one.n_against > 0 for one in content.rules)
+    if not n:
+        return ""
+    which = "the rule" if n == 1 else f"each of the {n} rules"
+    text = f"Filled rows obey {which}." if not n_against else f"Not all filled rows obey {which}."
+    against = sum(one.n_observed > 0 for one in content.rules)
+    whose = "it" if n == 1 else f"{against} of them" if against < n else "them"
+    return f"{text} Observed cells, which stay as they are, contradict {whose}." if against else text
 
 
 def _covered(content: ReportContent) -> str:

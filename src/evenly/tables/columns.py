@@ -71,7 +71,7 @@ class TableColumn:
     @cached_property
     def readable(self) -> Any:
         """The cells in a type to read them from: dictionaries and sparse columns decoded, bytes of arrays as texts,
-        objects that are dates as an array of dates."""
+        objects that are dates as an array of dates, periods as the times at which they start."""
         if isinstance(self.native, np.ndarray):
             return _dates_among(_readable_array(self.native, self.name))
         # Libraries look into objects, and may fail there.
@@ -272,6 +272,8 @@ def _readable_series(series: Any) -> Any:
             native = native.cast(pa.string())
     elif _is_pandas_like(series) and type(native.dtype).__name__ == "SparseDtype":
         native = native.sparse.to_dense()
+    elif _is_pandas_like(series) and type(native.dtype).__name__ == "PeriodDtype":
+        return nw.from_native(native.dt.to_timestamp(), series_only=True)
     elif _is_pandas_like(series) and hasattr(getattr(native.dtype, "pyarrow_dtype", None), "value_type"):
         return _readable_arrow_dtype(series, native)
     return nw.from_native(native, series_only=True)

@@ -148,6 +148,16 @@ def _build_pandas(dates: npt.NDArray[np.datetime64], dtype: Any) -> Any:
     if isinstance(dtype, pd.ArrowDtype):
         return pd.arrays.ArrowExtensionArray(_build_arrow(dates, dtype.pyarrow_dtype))
     plain = pd.Series(dates)
+    if isinstance(dtype, pd.PeriodDtype):
+        return _nearest_periods(plain, dtype)
     if (zone := getattr(dtype, "tz", None)) is not None:
         plain = plain.dt.tz_localize(zone, ambiguous=np.ones(len(dates), bool), nonexistent="shift_forward")
     return (plain if dtype is None else plain.astype(dtype)).array
+
+
+def _nearest_periods(dates: Any, dtype: Any) -> Any:
+    """Return the periods of a pandas type whose starts are nearest to some dates."""
+    before = dates.astype(dtype)
+    after = before + 1
+    later = after.dt.to_timestamp() - dates < dates - before.dt.to_timestamp()
+    return before.where(~later, after).array

@@ -32,6 +32,10 @@ SEVERAL_ROWS = 1.5
 MANY_ROWS = 20
 """Rows for each value, on average, from which on a few units are classes to learn from."""
 
+EXACT = 2.0**53
+"""Up to here, double precision holds every whole number."""
+MERGED = 1.5
+"""Whole numbers for each double, on average, from which on rounding would merge them: times in nanoseconds have one."""
 _NAMING = ("key", "unit", "running", "code", "place")
 """What names say that make numbers stand for things, however many there are."""
 YEARS = (1500.0, 2200.0)
@@ -142,6 +146,17 @@ def _consecutive_if_all_differ(profile: ColumnProfile) -> bool:
 
 
 # --- the rules -----------------------------------------------------------------------------------------------------
+
+
+def long_numbers(column: Numbers) -> Decision | None:
+    """Whole numbers that differ in digits for which double precision has no room are no quantities."""
+    if not column.profile.whole or max(abs(column.low), abs(column.high)) <= EXACT:
+        return None
+    exact = {int(text) for text in map(str, column.cells.factorized[1]) if text.strip().lstrip("+-").isdecimal()}
+    if not exact or len(exact) < MERGED * len({float(number) for number in exact}):
+        return None
+    what = "identifier: " if len(exact) == column.profile.n else ""
+    return Decision("ignore", f"{what}long whole numbers that differ in their last digits", "likely")
 
 
 def two_values(column: Numbers) -> Decision | None:
@@ -341,6 +356,7 @@ def quantity(column: Numbers) -> Decision:
 
 
 RULES: tuple[Rule, ...] = (
+    long_numbers,
     two_values,
     named_keys,
     fractions,

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from evenly._support import EvenlyWarning, Stages, announce, duration, require, showing
+from evenly._support import EvenlyWarning, Stages, TableError, announce, duration, require, showing
 from evenly.cli.app import app
 from evenly.cli.checks import check_models, check_out, check_packages, check_place, check_share
 from evenly.cli.options import (
@@ -34,6 +34,10 @@ from evenly.cli.options import (
 from evenly.cli.printing import print_json, printed_warnings, say, say_files, show_table
 from evenly.cli.results import report_seconds, write_page
 
+Rows = Annotated[
+    str, typer.Option(metavar="N", help="Rows to compare on, drawn at random, or all; auto: all if they are few.")
+]
+
 
 @app.command()
 def compare(
@@ -55,6 +59,7 @@ def compare(
     report: Report = None,
     epochs: Epochs = None,
     share: Share = 0.1,
+    rows: Rows = "auto",
     schema: Schema = None,
     kind: Kind = None,
     likelihood: Likelihoods = None,
@@ -76,24 +81,24 @@ def compare(
     check_share(share, needed=True)
     check_out(out)
     check_place(report)
-    settings = settings_of(schema, kind, missing, likelihood, bounds)
-    prints = not (quiet or as_json)
-    params = {"random_state": seed, "verbose": verbosity(prints=prints, details=verbose), **settings}
+    params = settings_of(schema, kind, missing, likelihood, bounds)
+    prints, on_rows = not (quiet or as_json), read_rows(rows)
+    params |= {"random_state": seed, "verbose": verbosity(prints=prints, details=verbose)}
     with printed_warnings(), showing(params["verbose"]):
         announce(f"reading {title_of(table)}")
         opened = read_opened(table, form, sheet, max_expansion)
         pairs = choose_candidates(model or [], method or [], len(opened.columns))
         imputers = make_imputers(pairs, balance, epochs, params)
-        stages = plan_comparison(imputers, opened, report=report is not None)
+        stages = plan_comparison(imputers, opened, on_rows, report=report is not None)
         with stages.at("_comparing"):
-            trials = run_trials(imputers, opened, share, params, prints=prints)
+            trials = run_trials(imputers, opened, share, on_rows, params, prints=prints)
         write_errors(trials, out)
         with stages.at("writing the report"):
             write_page(report, opened, comparison=trials, title=title_of(table), seed=seed)
     if as_json:
         print_json([trial.to_plain() for trial in trials])
     elif prints:
-        show_trials(trials)
+        show_trials(trials, opened.n_rows)
         say_files(("Errors", out), ("Report", report))
 
 
@@ -139,20 +144,35 @@ def make_imputers(
     return found
 
 
-def plan_comparison(imputers: list[Any], opened: Any, *, report: bool) -> Stages:
+def read_rows(text: str) -> Any:
+    """Read on how many rows to compare.
+
+    Examples
+    --------
+    >>> read_rows("all"), read_rows("20000")
+    ('all', 20000)
+    """
+    if text not in ("auto", "all") and not (text.isdecimal() and int(text) > 0):
+        raise TableError(f"--rows {text}", "expected a number of rows from 1, or all", "leave it out for the usual one")
+    return int(text) if text.isdecimal() else text
+
+
+def plan_comparison(imputers: list[Any], opened: Any, rows: Any, *, report: bool) -> Stages:
     """Plan the stages: the trials, and a report if one is asked for."""
     from evenly.evaluation import comparison_seconds
 
-    seconds = comparison_seconds(imputers, opened.n_rows, len(opened.columns))
+    seconds = comparison_seconds(imputers, opened.n_rows, len(opened.columns), rows)
     return Stages({"_comparing": seconds, "writing the report": report_seconds(opened) * report})
 
 
-def run_trials(imputers: list[Any], opened: Any, share: float, params: dict[str, Any], *, prints: bool) -> list[Any]:
+def run_trials(
+    imputers: list[Any], opened: Any, share: float, rows: Any, params: dict[str, Any], *, prints: bool
+) -> list[Any]:
     """Try every imputer; Ctrl-C ends with those that are done."""
     from evenly.evaluation import compare_imputers
     from evenly.imputation import Imputer
 
-    asked = {"share": share, "random_state": params["random_state"], "like": Imputer(**params)}
+    asked = {"share": share, "rows": rows, "random_state": params["random_state"], "like": Imputer(**params)}
     trials: list[Any] = []
     try:
         for trial in compare_imputers(imputers, opened, **asked):
@@ -178,7 +198,7 @@ def write_errors(trials: list[Any], out: str | None) -> None:
     write_table(require("polars", "tool").DataFrame(errors_by_column(trials)), out)
 
 
-def show_trials(trials: list[Any]) -> None:
+def show_trials(trials: list[Any], n_rows: int) -> None:
     """Print the candidates from the best to the worst, beside the mean or the most frequent class."""
     from evenly.evaluation import rank_trials, say_winner
 
@@ -196,11 +216,12 @@ def show_trials(trials: list[Any]) -> None:
         for value, low, high in [trial.normalized_interval]
     ]
     rows.append(("mean or mode", "", "1.000", "", "", ""))
-    n_cells = sum(one.n_cells for one in trials[0].columns)
+    n_cells, sampled = sum(one.n_cells for one in trials[0].columns), trials[0].n_rows
+    of_rows = "" if sampled is None else f" of {sampled:,} of {n_rows:,} rows"
     show_table(
         ("model", "method", "ratio", "90 % interval", "worst column", "time"),
         rows,
-        title=f"Held-out error / error of mean or mode, mean over columns, on {n_cells:,} hidden cells",
+        title=f"Held-out error / error of mean or mode, mean over columns, on {n_cells:,} hidden cells{of_rows}",
         right=("ratio", "90 % interval", "time"),
     )
     say(say_winner(ranked))

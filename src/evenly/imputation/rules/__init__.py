@@ -7,7 +7,7 @@ Models are not known here.
 
 from evenly.imputation.rules.book import RuleBook
 from evenly.imputation.rules.reading import Rules, complete, visible, with_passed_through, with_visible
-from evenly.imputation.rules.rows import NO_RULES, Limits, RowRules, RuleLog, truncate
+from evenly.imputation.rules.rows import NO_RULES, Limits, RowRules, RuleLog, count_rows, truncate
 
 __all__ = [
     "NO_RULES",
@@ -17,6 +17,7 @@ __all__ = [
     "RuleLog",
     "Rules",
     "complete",
+    "count_rows",
     "truncate",
     "visible",
     "with_passed_through",

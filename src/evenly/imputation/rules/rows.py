@@ -269,5 +269,27 @@ def truncate(found: Predictive, limits: tuple[Floats, Floats] | None) -> Predict
     return TruncatedPredictive(found, *limits)
 
 
+def count_rows(
+    book: RuleBook, values: Mapping[str, Floats], missing: Mapping[str, Flags]
+) -> dict[str, tuple[int, int, int]]:
+    """Return, by the text of a rule, how many rows were filled, do not obey of these, and contradict it as given.
+
+    Parameters
+    ----------
+    values : mapping of name to array
+        Values or codes of a filled table's columns.
+    missing : mapping of name to array of bool
+        Which of these were missing.
+    """
+    cells = Cells(book.columns, values, dict.fromkeys(values, np.zeros(0, bool)))
+    found = {}
+    for text in dict.fromkeys(one.text for one in book.rules):
+        some = [one for one in book.rules if one.text == text]  # several of a chain such as 0 <= a <= b
+        gone = np.any([missing[name] for one in some for name in one.names], axis=0)
+        broken = np.any([one.broken(cells) for one in some], axis=0)
+        found[text] = (int(gone.sum()), int((broken & gone).sum()), int((broken & ~gone).sum()))
+    return found
+
+
 NO_BOOK = RuleBook({})
 NO_RULES = RowRules(NO_BOOK)
