@@ -59,7 +59,10 @@ results: $(VENV)/test.stamp
 	$(BIN)/python docs/make_results.py
 	$(BIN)/python docs/make_paper_appendix.py
 	$(BIN)/python docs/make_peers.py
+	$(BIN)/python docs/make_published.py
 	$(BIN)/python docs/make_pooling.py
+	$(BIN)/python docs/make_default_method.py
+	$(BIN)/python docs/make_gamma_trick.py
 	$(BIN)/python docs/make_real_tables.py
 	$(BIN)/python docs/make_engines.py
 	$(BIN)/python docs/make_programs.py

@@ -230,9 +230,23 @@ class UnmaskingTrees(Elsewhere):
 class ForestDiffusion(Elsewhere):
     name = "forestdiffusion"
     note = 'ForestDiffusion 1.0.6, `diffusion_type="vp"`, classes declared; the mean or mode of five drawn tables'
-    environment = Environment("forestdiffusion", ("ForestDiffusion==1.0.6",))
+    environment = Environment("forestdiffusion", ("ForestDiffusion==1.0.6", "pandas<3"))
     job = "forestdiffusion"
     n_tables = 5
+    levels, copies = 50, 100
+    """Of noise, and of each row; its defaults. At each level, every column has boosted trees of its own."""
+    seconds_a_cell = 8e-7
+    """CPU seconds of these trees for a cell of a column's copies: 6.7 s for 649,700 rows of 13 columns."""
+    most_hours = 1.0
+
+    @classmethod
+    def why_not(cls, columns: list[Column], visible: Floats) -> str | None:
+        n_rows, n_columns = visible.shape
+        hours = cls.levels * n_columns * (cls.copies * n_rows * n_columns) * cls.seconds_a_cell / 3600.0
+        if hours > cls.most_hours:
+            fits = cls.levels * n_columns
+            return f"its trees would take {hours:.1f} hours of one core, by the time of one of their {fits} fits"
+        return super().why_not(columns, visible)
 
 
 HYPERIMPUTE = Environment("hyperimpute", ("hyperimpute==0.1.17", "torch==2.13.0", "pandas<3", "setuptools<81"))

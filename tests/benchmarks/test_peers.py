@@ -453,6 +453,15 @@ def test_a_peer_is_not_run_on_kinds_that_it_cannot_impute(toy, monkeypatch):
         peers.run(settings, None)
 
 
+def test_forest_diffusion_is_not_run_where_it_would_take_more_than_an_hour():
+    columns = [Column(name=f"x{j}", kind="real") for j in range(13)]
+    few, many = np.zeros((700, 13)), np.zeros((6497, 13))
+    assert imputers.ForestDiffusion.why_not(columns, few) is None
+    assert imputers.ForestDiffusion.why_not(columns, many) == (
+        "its trees would take 1.2 hours of one core, by the time of one of their 650 fits"
+    )
+
+
 def test_a_new_peer_is_one_class_for_the_page(toy, make_peers, monkeypatch):
     costs = {"seconds": 40.0, "cpu_seconds": 20.0, "worse": ["ph +9.0%"]}
     records = [*wine(), *(record("toy", 0.1, mask, **costs) for mask in (1, 2))]
