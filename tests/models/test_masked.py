@@ -33,6 +33,16 @@ def test_a_fifth_of_the_units_is_dropped_and_the_others_make_up_for_it():
     assert len(np.unique(kept)) == 2
 
 
+def test_an_infinite_number_is_clipped_and_leaves_other_columns_alone():
+    model, data = Masked(8), two_columns(20)
+    start = model.init(np.random.default_rng(0), LAYOUT, data)
+    far = data._replace(inputs=data.inputs.copy(), mask=np.ones_like(data.mask))
+    far.inputs[:, 0] = np.inf
+    clipped = far._replace(inputs=np.where(np.isinf(far.inputs), 1e9, far.inputs).astype(far.inputs.dtype))
+    seen, expected = (np.asarray(model._encode(start.fixed, one.inputs, one.mask)) for one in (far, clipped))
+    np.testing.assert_array_equal(seen, expected)
+
+
 def test_held_out_cells_cannot_be_seen():
     """The predictions of a row do not change with a cell that the network is not shown."""
     model, data = Masked(8), two_columns(20)

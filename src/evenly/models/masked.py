@@ -130,9 +130,13 @@ class Masked(SharesOutput):
         ]
 
     def _encode(self, shared: Any, inputs: jax.Array, visible: jax.Array) -> jax.Array:
-        units = shared["units"]
-        moved = (inputs[:, units["source"]] - units["low"]) / units["gap"]
-        seen = visible[:, units["owner"]] | (units["owner"] == ALWAYS)
+        units, inputs = shared["units"], jnp.nan_to_num(jnp.asarray(inputs))  # 0 times infinity would not be a number
+        # Products with matrices of 0 and 1: into a gather the compiler would move all that leads to what is gathered,
+        # and compute it anew for every unit.
+        source = jnp.asarray(jnp.arange(inputs.shape[1])[:, None] == units["source"], inputs.dtype)
+        owner = jnp.asarray(jnp.arange(visible.shape[1])[:, None] == units["owner"], inputs.dtype)
+        moved = (inputs @ source - units["low"]) / units["gap"]
+        seen = (jnp.asarray(visible, inputs.dtype) @ owner > 0.0) | (units["owner"] == ALWAYS)
         return jnp.where(seen, jnp.clip(moved, units["least"], units["most"]), 0.0)
 
     def _hidden(self, shared: Any, inputs: jax.Array, visible: jax.Array, drawn: Any = None) -> jax.Array:
