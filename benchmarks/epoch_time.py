@@ -1,7 +1,8 @@
 """Time of one epoch of each model on adult, lip-gamma, batches of 1024, against its bare matrix products.
 
 Run: python benchmarks/epoch_time.py [--data DIR]. The folder holds adult/data.csv and adult/kinds.csv. The rival of the
-VAE is the time of its matrix products alone, forward and backward, measured in the same run.
+VAE is the time of its matrix products alone, forward and backward, measured in the same run. After that: a step of the
+default imputer's network against its own matrix products, on the data sets of `step_time.py`.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pandas as pd
+import step_time
 
 from evenly import LipschitzScaler
 from evenly.imputation.columns import describe
@@ -111,6 +113,9 @@ def main() -> None:
         seconds = best(partial(train, model, layout, there, state, epochs=1))
         against = f", {seconds / rival:.2f} x its matrix products ({rival:.2f} s)" if name == "vae" else ""
         print(f"{name:14} {seconds:6.3f} s an epoch{against}; first epoch with compiling {compiled:.1f} s", flush=True)
+    for name in step_time.NAMES:
+        if (folder / name / "data.csv").is_file():
+            step_time.measure(folder, name, repeats=10)
 
 
 if __name__ == "__main__":

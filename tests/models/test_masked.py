@@ -25,12 +25,49 @@ def test_hidden_and_visible_cells_are_the_observed_ones_and_the_weight_makes_up_
     assert 0.005 < (shares == 1.0).mean() < 0.1  # now and then nothing of a row is visible
 
 
+def test_a_rows_random_numbers_depend_on_nothing_but_the_key_the_row_and_their_place():
+    key = jax.random.key(3)
+    drawn = np.asarray(layers.draw_rows(key, 300, 40))
+    np.testing.assert_array_equal(layers.draw_rows(key, 500, 90)[:300, :40], drawn)
+    np.testing.assert_array_equal(jax.jit(layers.draw_rows, static_argnums=(1, 2))(key, 300, 40), drawn)
+
+
+def test_random_numbers_are_uniform_and_unrelated_between_rows_places_and_steps():
+    """Each bit is set in half of the numbers, and agrees with any other one in half of them, to 5 standard errors."""
+    keys = [jax.random.wrap_key_data(np.array([7, step], np.uint32)) for step in range(2)]  # as steps count
+    drawn, later = (np.asarray(layers.draw_rows(key, 256, 257)) for key in keys)
+    assert len(np.unique(drawn)) > drawn.size - 5  # as many as differ among so many random ones, about half a pair
+    for one, other in (
+        (drawn, np.zeros_like(drawn)),
+        (drawn[1:], drawn[:-1]),
+        (drawn[:, 1:], drawn[:, :-1]),
+        (drawn, later),
+        (drawn, drawn << 1 | drawn >> 31),
+    ):
+        bits = np.unpackbits((one ^ other).view(np.uint8).reshape(-1, 4), axis=1)
+        assert np.abs(bits.mean(0) - 0.5).max() < 5 * 0.5 / np.sqrt(len(bits))
+    uniform = drawn.ravel() / 2.0**32
+    shares = np.histogram2d(uniform[:-1], uniform[1:], bins=16, range=[(0, 1)] * 2)[0]
+    expected = (drawn.size - 1) / 256
+    assert ((shares - expected) ** 2 / expected).sum() < 255 + 5 * np.sqrt(2 * 255)  # chi-squared of pairs
+
+
 def test_a_fifth_of_the_units_is_dropped_and_the_others_make_up_for_it():
-    drawn = jax.lax.bitcast_convert_type(layers.draw_rows(jax.random.key(0), 500, 50), np.uint8).reshape(500, -1)
+    drawn = layers.draw_rows(jax.random.key(0), 500, 200)
     kept = np.asarray(_drop(drawn, jnp.ones((500, 200)), 20))
     assert (kept == 0.0).mean() == pytest.approx(0.2, abs=0.01)
     assert kept.mean() == pytest.approx(1.0, abs=0.01)
     assert len(np.unique(kept)) == 2
+
+
+def test_an_infinite_number_is_clipped_and_leaves_other_columns_alone():
+    model, data = Masked(8), two_columns(20)
+    start = model.init(np.random.default_rng(0), LAYOUT, data)
+    far = data._replace(inputs=data.inputs.copy(), mask=np.ones_like(data.mask))
+    far.inputs[:, 0] = np.inf
+    clipped = far._replace(inputs=np.where(np.isinf(far.inputs), 1e9, far.inputs).astype(far.inputs.dtype))
+    seen, expected = (np.asarray(model._encode(start.fixed, one.inputs, one.mask)) for one in (far, clipped))
+    np.testing.assert_array_equal(seen, expected)
 
 
 def test_held_out_cells_cannot_be_seen():

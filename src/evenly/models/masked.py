@@ -130,9 +130,13 @@ class Masked(SharesOutput):
         ]
 
     def _encode(self, shared: Any, inputs: jax.Array, visible: jax.Array) -> jax.Array:
-        units = shared["units"]
-        moved = (inputs[:, units["source"]] - units["low"]) / units["gap"]
-        seen = visible[:, units["owner"]] | (units["owner"] == ALWAYS)
+        units, inputs = shared["units"], jnp.nan_to_num(jnp.asarray(inputs))  # 0 times infinity would not be a number
+        # Products with matrices of 0 and 1: into a gather the compiler would move all that leads to what is gathered,
+        # and compute it anew for every unit.
+        source = jnp.asarray(jnp.arange(inputs.shape[1])[:, None] == units["source"], inputs.dtype)
+        owner = jnp.asarray(jnp.arange(visible.shape[1])[:, None] == units["owner"], inputs.dtype)
+        moved = (inputs @ source - units["low"]) / units["gap"]
+        seen = (jnp.asarray(visible, inputs.dtype) @ owner > 0.0) | (units["owner"] == ALWAYS)
         return jnp.where(seen, jnp.clip(moved, units["least"], units["most"]), 0.0)
 
     def _hidden(self, shared: Any, inputs: jax.Array, visible: jax.Array, drawn: Any = None) -> jax.Array:
@@ -150,12 +154,11 @@ class Masked(SharesOutput):
         return Head(shared["last"]["weight"], shared["last"]["bias"])
 
     def share(self, shared: Any, local: Any, key: jax.Array, wiring: Wiring, data: Data, epoch: jax.Array) -> Shared:
-        # One random byte per unit for dropout. Those that hide cells come last: their number depends on the padding.
-        n_drops = -(-self.n_blocks * self.hidden_size // 4) if self.dropout_percent else 0
+        # One random number per unit for dropout. Those that hide cells come last: their number depends on the padding.
+        n_drops = self.n_blocks * self.hidden_size if self.dropout_percent else 0
         numbers = draw_rows(key, len(data.mask), n_drops + 2 + data.mask.shape[1])
         visible, hidden, weight = hide_cells(numbers[:, n_drops:], data.mask)
-        drawn = jax.lax.bitcast_convert_type(numbers[:, :n_drops], np.uint8).reshape(len(numbers), -1)
-        output = self._hidden(shared, data.inputs, visible, drawn)
+        output = self._hidden(shared, data.inputs, visible, numbers[:, :n_drops])
         nothing = jnp.zeros((), output.dtype)
         return Shared(output, hidden, weight, jnp.zeros(len(output), output.dtype), nothing)
 
@@ -182,9 +185,9 @@ def _distinct(
 
 
 def _drop(drawn: jax.Array, x: jax.Array, percent: int) -> jax.Array:
-    """Drop units by random bytes, at a rate rounded to 256ths, and rescale the others."""
-    kept = 256 - round(2.56 * percent)
-    return jnp.where(drawn[:, : x.shape[1]] < kept, x * (256.0 / kept), 0.0)
+    """Drop units by random 32-bit integers, and rescale the others."""
+    kept = 1.0 - percent / 100.0
+    return jnp.where(drawn[:, : x.shape[1]] < np.uint32(kept * 2.0**32), x / kept, 0.0)
 
 
 def _norm(size: int, dtype: Any) -> dict[str, Any]:

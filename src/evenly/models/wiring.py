@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import jax
@@ -85,13 +85,14 @@ class Wiring:
     def cell_log_likelihood(self, raw: jax.Array, targets: jax.Array, mask: jax.Array) -> jax.Array:
         """Return the log-likelihood of every feature slot in every row; 0 if not observed."""
         cells, at, into = [], 0, 0
+        others, classes = _split(raw, sum(n * len(likelihood.natural_bounds) for likelihood, n in self.groups))
         for likelihood, n in self.groups:
             k = len(likelihood.natural_bounds)
-            own = raw[..., into : into + n * k].reshape((*raw.shape[:-1], n, k))
+            own = others[..., into : into + n * k].reshape((*raw.shape[:-1], n, k))
             cells.append(likelihood.log_density(targets[..., at : at + n], constrain(likelihood, own)))
             at, into = at + n, into + n * k
         if self.head_blocks.shape[0]:
-            classes = jnp.broadcast_to(raw[..., into:], (*targets.shape[:-1], raw.shape[-1] - into))
+            classes = jnp.broadcast_to(classes, (*targets.shape[:-1], classes.shape[-1]))
             blocks = (self.block_head, self.block_first, self.block_size, self.head_blocks)
             cells.append(class_log_likelihood(classes, targets[..., at:], blocks))
         seen = mask[..., self.owners] & self.used
@@ -146,6 +147,21 @@ def wire(layout: Layout) -> Wiring:
     )
 
 
+@partial(jax.custom_vjp, nondiff_argnums=(1,))
+def _split(raw: jax.Array, at: int) -> tuple[jax.Array, jax.Array]:
+    """Split raw parameters along the last axis; their gradients are put in place, not padded and added."""
+    return raw[..., :at], raw[..., at:]
+
+
+def _join(at: int, _: None, upstream: tuple[jax.Array, jax.Array]) -> tuple[jax.Array]:
+    first, second = upstream
+    whole = jnp.pad(first, [*[(0, 0)] * (first.ndim - 1), (0, second.shape[-1])])
+    return (jax.lax.dynamic_update_slice_in_dim(whole, second, at, -1),)
+
+
+_split.defvjp(lambda raw, at: (_split(raw, at), None), _join)
+
+
 Blocks = tuple[Any, Any, Any, Any]
 """`block_head`, `block_first`, `block_size` and `head_blocks` of a wiring."""
 
@@ -155,38 +171,44 @@ def _logits(raw: jax.Array, size: jax.Array) -> jax.Array:
     return jnp.where(jnp.arange(BLOCK) < size[:, None], raw.reshape((*raw.shape[:-1], -1, BLOCK)), NONE)
 
 
-def _hit(codes: jax.Array, blocks: Blocks) -> jax.Array:
-    """Return which class of each block is the code of its categorical."""
-    head, first = blocks[:2]
-    return jnp.asarray(first[:, None] + jnp.arange(BLOCK) == codes[..., head, None])
-
-
 @jax.custom_vjp
 def class_log_likelihood(raw: jax.Array, codes: jax.Array, blocks: Blocks) -> jax.Array:
     """Return the log-probability of each categorical's code, given the raw parameters of all classes in blocks."""
     return _class_log_likelihood(raw, codes, blocks)[0]
 
 
+def _heads(blocks: Blocks, dtype: Any) -> jax.Array:
+    """Return the matrix that sums blocks into categoricals, blocks x categoricals.
+
+    Its transpose gives each block what its categorical has. Products with it are faster than gathering, and the
+    compiler keeps their results instead of computing them anew for each class.
+    """
+    return jnp.asarray(blocks[0][:, None] == jnp.arange(len(blocks[3])), dtype)
+
+
 def _class_log_likelihood(raw: jax.Array, codes: jax.Array, blocks: Blocks) -> tuple[jax.Array, Any]:
-    head, _, size, of_head = blocks
+    _, _, size, of_head = blocks
     logits = _logits(raw, size)
     tops = logits.max(-1)
     ends = jnp.full((*tops.shape[:-1], 1), NONE, tops.dtype)
     highest = jnp.concatenate([tops, ends], axis=-1)[..., of_head].max(-1)
-    # Sums over the blocks of a categorical are matrix products, which are faster than gathering.
-    summed = jnp.asarray(head[:, None] == jnp.arange(len(of_head)), raw.dtype)
-    total = jnp.exp(logits - highest[..., head, None]).sum(-1) @ summed
-    log_total = highest + jnp.log(jnp.maximum(total, np.finfo(raw.dtype).tiny))
-    chosen = jnp.where(_hit(codes, blocks), logits, 0.0).sum(-1) @ summed
-    return chosen - log_total, (raw, codes, log_total, blocks)
+    heads = _heads(blocks, raw.dtype)
+    flat = logits.reshape(raw.shape)
+    powers = jnp.exp(flat - jnp.repeat(highest @ heads.T, BLOCK, axis=-1))
+    lanes = [powers[..., i::BLOCK] for i in range(BLOCK)]  # in passes over whole vectors
+    total = jnp.maximum(sum(lanes[1:], lanes[0]) @ heads, np.finfo(raw.dtype).tiny)
+    places = of_head[:, 0] * BLOCK + codes.astype(np.int32)
+    chosen = jnp.take_along_axis(flat, places, axis=-1, mode="clip")
+    return chosen - highest - jnp.log(total), (powers, total, codes, blocks)
 
 
 def _class_gradient(kept: Any, upstream: jax.Array) -> tuple[jax.Array, None, None]:
     """Return the gradient, written by hand: automatic differentiation would scatter block by block, which is slow."""
-    raw, codes, log_total, blocks = kept
-    head, _, size, _ = blocks
-    shares = jnp.exp(_logits(raw, size) - log_total[..., head, None])
-    return (upstream[..., head, None] * (_hit(codes, blocks) - shares)).reshape(raw.shape), None, None
+    powers, total, codes, blocks = kept
+    heads = _heads(blocks, powers.dtype)
+    code, up, share = (jnp.repeat(one @ heads.T, BLOCK, axis=-1) for one in (codes, upstream, upstream / total))
+    hit = code == (blocks[1][:, None] + jnp.arange(BLOCK)).reshape(-1)
+    return jnp.where(hit, up, 0.0) - powers * share, None, None
 
 
 class_log_likelihood.defvjp(_class_log_likelihood, _class_gradient)
