@@ -27,7 +27,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from peer_imputers import Floats, MeanOrMode, MiceForest, Record, commit
-from peers import SMALL, codes_of, hide, load_small, numbers, over_processes
+from meter import cpu_seconds
+from peers import SMALL, codes_of, hide, load_small, numbers
 
 import evenly
 from evenly.paper.datasets import load_dataset, schema
@@ -122,7 +123,7 @@ def run(settings: Record, folder: str | None = None) -> Record:
     columns = list(schema(data, hidden=hidden).columns)
     truth = codes_of(data, columns)
     whole = data.known.all(1)
-    begun, cpu = time.perf_counter(), over_processes(lambda process: sum(process.cpu_times()[:4]))
+    begun, cpu = time.perf_counter(), cpu_seconds()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         found = METHODS[settings["method"]](columns, np.where(hidden, np.nan, truth), settings["mask"])
@@ -137,7 +138,7 @@ def run(settings: Record, folder: str | None = None) -> Record:
         "pairs": len(complete),
         "mean_correlation": round(float(np.nanmean(np.abs(complete))), 6),
         "seconds": round(time.perf_counter() - begun, 2),
-        "cpu_seconds": round(over_processes(lambda process: sum(process.cpu_times()[:4])) - cpu, 2),
+        "cpu_seconds": round(cpu_seconds() - cpu, 2),
         "commit": commit(),
     }
 
