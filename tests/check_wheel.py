@@ -16,9 +16,23 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 PYTHONS = ("3.11", "3.12")
-EXTRAS = ("", "tool", "models,tool", "tool,files", "all", "numpyro", "pyro", "pymc")
-"""What is installed beside Evenly; `pyro` brings PyTorch, of which a build without CUDA is chosen first."""
-BEFORE = {"pyro": ["torch==2.13.0"]}
+EXTRAS = (
+    "",
+    "models",
+    "tool",
+    "models,tool",
+    "tool,files",
+    "engines",
+    "spark",
+    "ray",
+    "torch",
+    "numpyro",
+    "pyro",
+    "pymc",
+    "all",
+)
+"""What is installed beside Evenly; two of them bring PyTorch, of which a version is chosen first that needs no CUDA."""
+BEFORE = {name: ["torch==2.13.0"] for name in ("torch", "pyro")}
 SCALE = """
 import sys, numpy as np, evenly
 scaled = evenly.LipschitzScaler().fit_transform(np.random.default_rng(0).normal(size=(50, 2)))
@@ -58,7 +72,7 @@ def check(python: str, wheel: Path, extra: str) -> str:
         printed = subprocess.run([bin / "python", "-W", "error", "-c", SCALE], **run).stdout.strip()  # type: ignore[call-overload]
         if "tool" in extra or extra == "all":
             assert subprocess.run([bin / "evenly", "--version"], **run).stdout.split() == ["evenly", printed]  # type: ignore[call-overload]
-        if "models" in extra or extra == "all":
+        if extra in ("models,tool", "all"):
             subprocess.run([bin / "evenly", "demo", "--out", "demo", "--quiet"], **run)  # type: ignore[call-overload]
             made = {one.name: one.read_bytes() for one in (Path(folder) / "demo").iterdir()}
             assert {"full.csv", "report.html", "schema.json"} <= made.keys()
