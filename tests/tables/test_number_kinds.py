@@ -176,6 +176,16 @@ def test_whole_numbers_that_only_their_last_digits_tell_apart_are_identifiers(na
     assert list(map(str, full["a"])) == list(map(str, table["a"]))
 
 
+def test_long_numbers_of_a_masked_array_come_back_beside_scaled_features():
+    whole = np.column_stack([2**63 - 1 - np.arange(40), np.arange(40) % 7])
+    table = np.ma.array(whole, mask=np.zeros(whole.shape, bool))
+    table[3, 0] = np.ma.masked
+    with pytest.warns(EvenlyWarning, match="passed_through"):
+        scaler = LipschitzScaler("std-none", passthrough="keep").fit(table)
+    back = scaler.inverse_transform(scaler.transform(table))
+    assert back[:, 0].tolist() == table[:, 0].tolist()
+
+
 def test_long_numbers_that_double_precision_tells_apart_are_numbers():
     nanoseconds = 1_700_000_000_000_000_000 + RNG.integers(0, 10**15, 4000)
     assert column_of(nanoseconds).kind != "ignore"

@@ -262,10 +262,10 @@ def _beyond_floats(whole: npt.NDArray[Any]) -> bool:
 
 
 def _unmasked(column: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Return a column that may be masked with its masked cells as NaN, or None among booleans."""
+    """Return a column that may be masked with its masked cells as NaN, or None where floats would change others."""
     if not isinstance(column, np.ma.MaskedArray):
         return column
-    if column.dtype.kind in "iu":
+    if column.dtype.kind in "iu" and not _beyond_floats(column.compressed()):
         return np.where(np.ma.getmaskarray(column), np.nan, column.data.astype(np.float64))
     plain = column.data.astype(object)
     plain[np.ma.getmaskarray(column)] = None
