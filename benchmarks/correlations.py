@@ -26,8 +26,8 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from peer_imputers import Floats, MeanOrMode, MiceForest, Record, commit
 from meter import cpu_seconds
+from peer_imputers import Floats, MeanOrMode, MiceForest, Record, commit
 from peers import SMALL, codes_of, hide, load_small, numbers
 
 import evenly
