@@ -145,8 +145,10 @@ def trees_from_tensors(
     names: Sequence[str], specs: Sequence[ModelledColumn], tensors: Mapping[str, Array]
 ) -> dict[str, Trees | Boosted]:
     """Rebuild trees from `trees_to_tensors`; ValueError if they are none of these columns."""
-    used, owners = tree_features(specs)
     found: dict[str, Trees | Boosted] = {}
+    if not names:
+        return found
+    used, owners = tree_features(specs)
     for i, (name, j) in enumerate(zip(names, places_of(names, specs, "trees"), strict=True)):
         kind: type[Trees | Boosted] = Boosted if f"trees{i}_base" in tensors else Trees
         own = part_from_tensors(kind, f"trees{i}", tensors)
