@@ -63,6 +63,17 @@ def _compiled(sampler: str, name: str, mass: str, warmup: int, draws: int, depth
     return jax.jit(run)
 
 
+def measure_scales(name: str, method: str) -> dict[str, Any]:
+    """Return the factors by which a program multiplies unconstrained parameters, by site, and how many those are."""
+    own, sites = coordinates(name, method, ROWS), {}
+    for site, factor in _raw(name).unravel(jnp.asarray(own.factor)).items():
+        first = float(np.ravel(factor)[0])
+        if abs(first - 1.0) > 1e-6:
+            sites[site] = float(f"{first:.4g}")
+    changed = int((np.abs(own.factor - 1.0) > 1e-6).sum())
+    return {"factors": sites, "multiplied": changed, "parameters": len(own.factor)}
+
+
 def run_chain(sampler: str, name: str, method: str, settings: dict[str, Any], seed: int, chain: int) -> tuple[Any, ...]:
     """Return unconstrained vectors, gradients, divergences and step sizes of a chain, by iteration."""
     depth = settings.get("depth", 0)

@@ -11,6 +11,7 @@ All priors are carried along, so that every program has the raw one's posterior.
 shifts unconstrained parameters. That is checked against the programs that `standardize` makes (see
 `program_coordinates.py`), and all of them run on one density, each in its own coordinates. Then:
 
+- scales: which unconstrained parameters a program multiplies, and by what.
 - svi: a mean-field guide, all rows a step, Adam and SGD with momentum; the learning rate of each run is that of one
   grid which is best on validation cells. Log-likelihoods of test cells by column, in the table's units. Scalers are
   fitted to all cells: a scale moves no posterior.
@@ -32,14 +33,14 @@ from typing import Any
 import jax
 import numpyro
 from peer_imputers import commit
-from program_chains import MASSES, measure_chains, measure_sgld
+from program_chains import MASSES, ROWS, measure_chains, measure_scales, measure_sgld
 from program_models import METHODS, MODELS
 from program_svi import OPTIMIZERS, measure_svi
 
 Record = dict[str, Any]
 OF_CHAINS = ("regression", "hierarchical", "varying", "smooth", "factor")
 OF_SVI = ("hierarchical", "heart-factors", "adult-factors")
-PARTS = ("svi", "nuts", "hmc", "sgld")
+PARTS = ("scales", "svi", "nuts", "hmc", "sgld")
 KEYS = ("part", "model", "method", "settings", "seed")
 """What tells one run from another."""
 
@@ -56,9 +57,11 @@ def _settings(part: str, options: argparse.Namespace) -> list[Record]:
     if part == "svi":
         common = {"steps": options.steps, "every": options.every, "rates": options.rates}
         return [{"optimizer": one, **common} for one in options.optimizers]
+    if part == "scales":
+        return [{"rows": ROWS}]
     if part == "sgld":
-        return [{"steps": options.sgld_steps, "thin": 20}]
-    common = {"draws": options.draws, "chains": options.chains}
+        return [{"steps": options.sgld_steps, "thin": 20, "rows": ROWS}]
+    common = {"draws": options.draws, "chains": options.chains, "rows": ROWS}
     if part == "nuts":
         common["depth"] = options.depth
     return [
@@ -73,6 +76,8 @@ def measure(group: Record, seed: int) -> Record:
     began = time.process_time()
     if group["part"] == "svi":
         found = measure_svi(model, method, settings, seed)
+    elif group["part"] == "scales":
+        found = measure_scales(model, method)
     elif group["part"] == "sgld":
         found = measure_sgld(model, method, settings, seed)
     else:
@@ -94,6 +99,8 @@ def line(record: Record) -> str:
     if record["part"] == "svi":
         worst = min(zip(record["curves"][-1], record["columns"], strict=True))
         return f"{head} rate {record['rate']:.2g}, lowest log-likelihood {worst[0]:.3f} of {worst[1]}"
+    if record["part"] == "scales":
+        return f"{head} multiplies {record['multiplied']} of {record['parameters']} parameters"
     if record["part"] == "sgld":
         errors = [one for one in record["mean_error"] if one is not None]
         return f"{head} least error of means {min(errors, default=float('inf')):.3f} spreads"
@@ -126,7 +133,7 @@ def main() -> None:
     options = arguments()
     done = [{key: one[key] for key in KEYS} for one in read(options.out)]
     for group in groups(options):
-        for seed in options.seeds:
+        for seed in options.seeds[: 1 if group["part"] == "scales" else None]:  # nothing is random there
             if {**group, "seed": seed} in done:
                 continue
             record = measure(group, seed)
