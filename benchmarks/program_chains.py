@@ -22,7 +22,7 @@ MASSES: dict[str, dict[str, Any]] = {
 }
 ROWS = 100
 """How many patients chains get, so that a gradient takes microseconds."""
-FOLDED = {"hierarchical": "severity", "smooth": "steps", "factor": "latent"}
+FOLDED = {"shared": "severity", "smooth": "steps", "factor": "latent"}
 """A latent variable whose sign no data tell: changed together with that of all its loadings, it gives the same density.
 Draws are folded to one sign, that of the loading of ANCHOR, so that chains in mirrored modes have met."""
 ANCHOR = "loading_max_hr"

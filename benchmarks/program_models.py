@@ -121,14 +121,21 @@ def regression(carry: Carry, cells: CELLS) -> None:
         observe(carry, cells, column, HEART[column], Linear(known))
 
 
-def hierarchical(carry: Carry, cells: CELLS) -> None:
-    """Four outcomes of different kinds by age and a severity, which their types of chest pain share."""
-    with numpyro.plate("types", 4):
-        severity = numpyro.sample("severity", dist.Normal(0.0, 1.0))
-    age = (cells["age"] - 54.0)[:, None] / 9.0
-    for column in OUTCOMES:
-        latent = severity[cells["chest_pain"]][:, None]
-        observe(carry, cells, column, HEART[column], Linear(age, latent))
+def hierarchical(sign: str | None) -> Callable[[Carry, CELLS], None]:
+    """Return the model of four outcomes of different kinds by age and a severity, which types of chest pain share.
+
+    The loading of one outcome may be positive, so that the severity has a sign.
+    """
+
+    def model(carry: Carry, cells: CELLS) -> None:
+        with numpyro.plate("types", 4):
+            severity = numpyro.sample("severity", dist.Normal(0.0, 1.0))
+        age = (cells["age"] - 54.0)[:, None] / 9.0
+        for column in OUTCOMES:
+            latent = severity[cells["chest_pain"]][:, None]
+            observe(carry, cells, column, HEART[column], Linear(age, latent, column == sign))
+
+    return model
 
 
 def varying(carry: Carry, cells: CELLS) -> None:
@@ -174,7 +181,8 @@ def _some(families: Mapping[str, str], columns: tuple[str, ...]) -> dict[str, st
 
 MODELS = {
     "regression": Model(regression, _some(HEART, OUTCOMES)),
-    "hierarchical": Model(hierarchical, _some(HEART, OUTCOMES)),
+    "hierarchical": Model(hierarchical("st_depression"), _some(HEART, OUTCOMES)),
+    "shared": Model(hierarchical(None), _some(HEART, OUTCOMES)),
     "varying": Model(varying, _some(HEART, OUTCOMES)),
     "smooth": Model(smooth, _some(HEART, OUTCOMES)),
     "factor": Model(factor(HEART, 1), HEART),

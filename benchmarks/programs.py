@@ -38,7 +38,7 @@ from program_models import METHODS, MODELS
 from program_svi import OPTIMIZERS, measure_svi
 
 Record = dict[str, Any]
-OF_CHAINS = ("regression", "hierarchical", "varying", "smooth", "factor")
+OF_CHAINS = ("regression", "shared", "varying", "smooth", "factor")
 OF_SVI = ("hierarchical", "heart-factors", "adult-factors")
 PARTS = ("scales", "svi", "nuts", "hmc", "sgld")
 KEYS = ("part", "model", "method", "settings", "seed")
@@ -117,7 +117,7 @@ def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--seeds", nargs="+", type=int, default=list(range(10)))
     parser.add_argument("--out", type=Path, default=Path("programs.jsonl"))
     parser.add_argument("--steps", type=int, default=1000, help="of SVI")
-    parser.add_argument("--every", type=int, default=100, help="steps of SVI between two measurements")
+    parser.add_argument("--every", type=int, default=50, help="steps of SVI between two measurements")
     parser.add_argument("--rates", type=int, default=10, help="how many learning rates are tried")
     parser.add_argument("--optimizers", nargs="+", choices=list(OPTIMIZERS), default=list(OPTIMIZERS))
     parser.add_argument("--masses", nargs="+", choices=list(MASSES), default=list(MASSES))

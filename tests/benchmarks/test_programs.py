@@ -80,7 +80,8 @@ def test_programs_whose_priors_are_not_carried_along_are_refused(programs, monke
     import program_models
 
     found = program_coordinates.coordinates(model, "lip", 20)
-    assert np.unique(found.factor.round(6)).size == 3  # a normal's means, a log-normal's, and all others
+    families = program_models.MODELS[model].families.values()
+    assert np.unique(found.factor.round(6)).size == 1 + sum("normal" in one for one in families)  # all others keep 1
     program_coordinates.coordinates.cache_clear()
     monkeypatch.setattr(program_models, "rescale_prior", lambda prior, *_, **__: prior)
     with pytest.raises(SystemExit, match=f"{model}: .* of lip are not those of the raw program"):
@@ -158,6 +159,20 @@ def test_ratios_compare_the_seeds_that_both_have_and_have_intervals_by_student(m
     assert np.isclose(ratio.mean, 4.0)
     assert np.isclose(ratio.high, 4.0 * np.exp(2.9199856 * np.log(2.0) / np.sqrt(3.0)))  # t with 2 degrees of freedom
     assert ratio.n == 3
+
+
+def test_parameters_with_the_same_factors_share_a_line(make_programs):
+    def scales(method, **factors):
+        found = {"factors": factors, "multiplied": len(factors), "parameters": 9}
+        return {"part": "scales", "model": "m", "method": method, "settings": {}, "seed": 0, **found}
+
+    records = [scales("std", a=0.5, b=0.5, c=4.0), scales("lip", a=0.25, b=0.25, c=5.0)]
+    text = make_programs.scales_table(records)
+    assert "| `m: a`, `m: b` | 0.5 | 0.25 | 0.50 |" in text
+    assert "| `m: c` | 4 | 5 | 1.25 |" in text
+    (line,) = make_programs.answer_scales(records)
+    assert "multiplies 3 to 3" in line
+    assert "divides by 2 to 4; lip's factors are 0.5 to 1.2 times" in line
 
 
 def test_chains_that_have_not_met_are_named(make_programs):
