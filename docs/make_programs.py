@@ -94,7 +94,7 @@ class Chains:
 
 
 def chains(records: Sequence[Record], sampler: str) -> list[Chains]:
-    """Return the recorded chains of a sampler, in the order of the records."""
+    """Return the recorded chains of a sampler; of models that were run on fewer patients later, only these."""
     found: dict[tuple[str, str, int, int], Chains] = {}
     for one in records:
         if one["part"] == sampler:
@@ -102,7 +102,10 @@ def chains(records: Sequence[Record], sampler: str) -> list[Chains]:
             key = (one["model"], settings["mass"], settings["warmup"], settings.get("rows", ALL_ROWS))
             group = found.setdefault(key, Chains(sampler, *key, {}))
             group.runs.setdefault(one["method"], {})[one["seed"]] = one
-    return sorted(found.values(), key=lambda one: (one.warmup, ["identity", "diagonal", "dense"].index(one.mass)))
+    whole = {key for key, one in found.items() if one.runs.keys() >= set(METHODS)}
+    older = {key for key in found if any(key[:3] == other[:3] and other[3] < key[3] for other in whole)}
+    kept = [one for key, one in found.items() if key not in older]
+    return sorted(kept, key=lambda one: (one.warmup, ["identity", "diagonal", "dense"].index(one.mass)))
 
 
 def chain_table(records: Sequence[Record], sampler: str) -> str:

@@ -175,6 +175,15 @@ def test_parameters_with_the_same_factors_share_a_line(make_programs):
     assert "divides by 2 to 4; lip's factors are 0.5 to 1.2 times" in line
 
 
+def test_runs_on_fewer_patients_replace_older_ones_once_all_programs_have_them(make_programs):
+    older = [chain("one", method, 0, 10.0) for method in ("raw", "std", "lip")]
+    later = [{**one, "ess": 20.0, "settings": {**one["settings"], "rows": 100}} for one in older]
+    found = make_programs.chains([*older, *later[:2]], "nuts")
+    assert [one.rows for one in found] == [303, 100]
+    (found,) = make_programs.chains([*older, *later], "nuts")
+    assert found.rates("lip") == {0: 20.0}
+
+
 def test_chains_that_have_not_met_are_named(make_programs):
     records = [
         chain("one", method, 0, 10.0, r_hat=2.0 if method == "raw" else 1.05) for method in ("raw", "std", "lip")
