@@ -1,4 +1,4 @@
-"""What `benchmarks/programs.py` measures of Markov chains: NUTS, HMC and SGLD on a program."""
+"""What `benchmarks/programs.py` measures of Markov chains: NUTS, HMC and SGLD, and the posterior they move on."""
 
 from __future__ import annotations
 
@@ -8,11 +8,10 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.flatten_util import ravel_pytree
 from numpyro.diagnostics import effective_sample_size, gelman_rubin
-from numpyro.infer import HMC, MCMC, NUTS, init_to_median
-from numpyro.infer.util import initialize_model, unconstrain_fn
-from program_models import MODELS, check, load, program
+from numpyro.infer import HMC, NUTS
+from program_coordinates import Density, coordinates, density
+from program_models import MODELS, load
 from scipy.special import ndtri
 from scipy.stats import rankdata
 
@@ -21,6 +20,12 @@ MASSES: dict[str, dict[str, Any]] = {
     "diagonal": {},
     "dense": {"dense_mass": True},
 }
+ROWS = 100
+"""How many patients chains get, so that a gradient takes microseconds."""
+FOLDED = {"shared": "severity", "smooth": "steps", "factor": "latent"}
+"""A latent variable whose sign no data tell: changed together with that of all its loadings, it gives the same density.
+Draws are folded to one sign, that of the loading of ANCHOR, so that chains in mirrored modes have met."""
+ANCHOR = "loading_max_hr"
 HMC_STEPS = 16
 """Gradients by draw of plain HMC."""
 SGLD_RATES = np.logspace(-8.0, -2.0, 13)
@@ -28,51 +33,88 @@ SGLD_BATCH = 0.1
 """The share of the rows in a batch of SGLD."""
 
 
-def measure_chains(sampler: str, name: str, method: str, settings: dict[str, Any], seeds: list[int]) -> list[Any]:
-    """Run the chains of some seeds in one compiled program; return what is measured of each seed."""
-    check(name)
-    cells, depth, chains, warmup = load(name), settings.get("depth", 0), settings["chains"], settings["warmup"]
-    moved = program(name, method, cells)[0]
-    if sampler == "nuts":
-        kernel: Any = NUTS(moved, init_strategy=init_to_median, max_tree_depth=depth, **MASSES[settings["mass"]])
-    else:
-        steps = {"num_steps": HMC_STEPS, "trajectory_length": None}
-        kernel = HMC(moved, init_strategy=init_to_median, **steps, **MASSES[settings["mass"]])
-    keys = jnp.concatenate([jax.random.split(jax.random.key(seed), chains) for seed in seeds])
-
-    def step(state: Any, _: Any) -> Any:
-        state = kernel.sample(state, (cells,), {})
-        vector = ravel_pytree(state.z)[0]
-        return state, (vector, state.num_steps, state.diverging, state.adapt_state.step_size)
-
-    def run(key: Any) -> Any:
-        start = kernel.init(key, warmup, None, (cells,), {})
-        return jax.lax.scan(step, start, None, length=warmup + settings["draws"])[1]
-
-    found = [np.asarray(one) for one in jax.jit(lambda every: jax.lax.map(run, every))(keys)]
-    by_seed = zip(*(one.reshape(len(seeds), chains, *one.shape[1:]) for one in found), strict=True)
-    deepest = 2**depth - 1 if depth else None
-    return [_measure_chain(z, steps, lost, sizes, warmup, deepest) for z, steps, lost, sizes in by_seed]
+@cache
+def _raw(name: str) -> Density:
+    return density(name, "raw", ROWS, jax.random.key(0))
 
 
-def _measure_chain(z: Any, steps: Any, diverging: Any, sizes: Any, warmup: int, deepest: int | None) -> dict[str, Any]:
-    """Return what is measured of chains: unconstrained vectors and more, by chain and iteration."""
-    draws = z[:, warmup:].astype(np.float64)
+@cache
+def _start(name: str, seed: int, chain: int) -> Any:
+    return np.asarray(density(name, "raw", ROWS, jax.random.fold_in(jax.random.key(seed), chain)).center)
+
+
+@cache
+def _compiled(sampler: str, name: str, mass: str, warmup: int, draws: int, depth: int) -> Any:
+    """Return a function that runs a chain, in the coordinates that it is given: all programs share it."""
+    raw, cells = _raw(name), load(name, ROWS)
+    own: dict[str, Any] = {"num_steps": HMC_STEPS, "trajectory_length": None}
+    own = {"max_tree_depth": depth} if sampler == "nuts" else own
+
+    def run(key: Any, start: Any, factor: Any, shift: Any) -> Any:
+        sample = NUTS if sampler == "nuts" else HMC
+        kernel = sample(potential_fn=lambda z: raw.potential(cells, (z - shift) / factor), **own, **MASSES[mass])
+
+        def step(state: Any, _: Any) -> Any:
+            state = kernel.sample(state, (), {})
+            return state, (state.z, state.num_steps, state.diverging, state.adapt_state.step_size)
+
+        return jax.lax.scan(step, kernel.init(key, warmup, start, (), {}), None, length=warmup + draws)[1]
+
+    return jax.jit(run)
+
+
+def measure_scales(name: str, method: str) -> dict[str, Any]:
+    """Return the factors by which a program multiplies unconstrained parameters, by site, and how many those are."""
+    own, sites = coordinates(name, method, ROWS), {}
+    for site, factor in _raw(name).unravel(jnp.asarray(own.factor)).items():
+        first = float(np.ravel(factor)[0])
+        if abs(first - 1.0) > 1e-6:
+            sites[site] = float(f"{first:.4g}")
+    changed = int((np.abs(own.factor - 1.0) > 1e-6).sum())
+    return {"factors": sites, "multiplied": changed, "parameters": len(own.factor)}
+
+
+def run_chain(sampler: str, name: str, method: str, settings: dict[str, Any], seed: int, chain: int) -> tuple[Any, ...]:
+    """Return unconstrained vectors, gradients, divergences and step sizes of a chain, by iteration."""
+    depth = settings.get("depth", 0)
+    compiled = _compiled(sampler, name, settings["mass"], settings["warmup"], settings["draws"], depth)
+    own = coordinates(name, method, ROWS)
+    start = own.own(_start(name, seed, chain))
+    key = jax.random.fold_in(jax.random.key(1000 + seed), chain)
+    return tuple(np.asarray(one) for one in compiled(key, *map(jnp.float32, (start, own.factor, own.shift))))
+
+
+def measure_chains(sampler: str, name: str, method: str, settings: dict[str, Any], seed: int) -> dict[str, Any]:
+    """Run the chains of a seed; return what is measured."""
+    warmup = settings["warmup"]
+    chains = [run_chain(sampler, name, method, settings, seed, chain) for chain in range(settings["chains"])]
+    z, steps, diverging, sizes = (np.stack(one) for one in zip(*chains, strict=True))
+    draws = fold(name, z[:, warmup:].astype(np.float64))
     deviations = draws.reshape(-1, draws.shape[-1]).std(0)
+    deepest = 2 ** settings["depth"] - 1 if sampler == "nuts" else np.inf
     return {
         **quality(draws),
         "gradients": int(steps.sum()),
         "gradients_of_warmup": int(steps[:, :warmup].sum()),
         "step_size": float(f"{np.median(sizes[:, -1]):.4g}"),
         "divergences": int(diverging[:, warmup:].sum()),
-        "cut_trees": float(np.mean(steps[:, warmup:] >= deepest)) if deepest else None,
+        "cut_trees": float(np.mean(steps[:, warmup:] >= deepest)),
         "spread_ratio": float(f"{deviations.max() / max(deviations.min(), 1e-30):.4g}"),
     }
 
 
-def _unconstrained(moved: Any, cells: Any, draws: dict[str, Any]) -> Any:
-    """Return draws as vectors without constraints, which is where chains move."""
-    return jax.vmap(lambda one: ravel_pytree(unconstrain_fn(moved, (cells,), {}, one))[0])(draws)
+def fold(name: str, draws: Any) -> Any:
+    """Return draws with the sign of a latent variable known, along the last axis of vectors."""
+    if name not in FOLDED:
+        return draws
+    raw = _raw(name)
+    places = raw.unravel(np.arange(draws.shape[-1]))
+    signs = np.sign(draws[..., np.ravel(places[ANCHOR]).astype(int)])
+    loadings = [f"loading_{column}" for column in MODELS[name].families]
+    flipped = np.concatenate([np.ravel(places[site]).astype(int) for site in (FOLDED[name], *loadings)])
+    draws = draws.copy()
+    draws[..., flipped] *= signs
+    return draws
 
 
 def quality(draws: Any) -> dict[str, Any]:
@@ -83,8 +125,10 @@ def quality(draws: Any) -> dict[str, Any]:
     halves = np.concatenate(np.array_split(draws[:, : draws.shape[1] // 2 * 2], 2, axis=1))
     ranks = rankdata(halves.reshape(-1, halves.shape[-1]), axis=0).reshape(halves.shape)
     normal = ndtri((ranks - 0.375) / (halves.shape[0] * halves.shape[1] + 0.25))
+    most = draws[..., 0].size * np.log10(draws[..., 0].size)  # as they bound it; NumPyro's may be negative beyond
     with np.errstate(all="ignore"):
-        size = np.min(np.nan_to_num(effective_sample_size(normal)))
+        sizes = np.nan_to_num(effective_sample_size(normal))
+        size = np.min(np.where(sizes < 0.0, most, np.minimum(sizes, most)))
         hat = np.max(np.nan_to_num(gelman_rubin(normal), nan=1e6, posinf=1e6))
     return {"ess": float(f"{size:.5g}"), "r_hat": float(f"{hat:.5g}")}
 
@@ -92,83 +136,65 @@ def quality(draws: Any) -> dict[str, Any]:
 # --- stochastic gradient Langevin dynamics ----------------------------------------------------------------------------
 
 
-def measure_sgld(name: str, method: str, settings: dict[str, Any], seeds: list[int]) -> list[dict[str, Any]]:
-    """Run SGLD with every step size; return errors of the means and spreads of parameters in their own spreads."""
-    center, spread, start, gradient, n_rows = _sgld(name, method)
-    n_batch = int(SGLD_BATCH * n_rows)
+@cache
+def reference(name: str) -> Any:
+    """Return raw unconstrained draws of long chains of NUTS on the program standardized by std, folded."""
+    settings = {"mass": "diagonal", "warmup": 1000, "draws": 1000, "depth": 10}
+    found = [run_chain("nuts", name, "std", settings, 12345, chain)[0][1000:] for chain in range(2)]
+    draws = coordinates(name, "std", ROWS).raw(np.concatenate(found).astype(np.float64))
+    return fold(name, draws)
 
-    def run(rate: Any, key: Any) -> Any:
-        def step(state: Any, key: Any) -> Any:
+
+@cache
+def _langevin(name: str, steps: int, thin: int) -> Any:
+    """Return a function that runs SGLD with every step size, in the coordinates that it is given."""
+    raw, cells = _raw(name), {key: jnp.asarray(one) for key, one in load(name, ROWS).items()}
+    observed, n_batch = list(MODELS[name].families), int(SGLD_BATCH * ROWS)
+
+    def of(raw_z: Any, rows: Any) -> Any:
+        """Return the potential with the cells of these rows only."""
+        some = {column: jnp.where(rows, cells[column], jnp.nan) for column in observed}
+        return raw.potential({**cells, **some}, raw_z)
+
+    def total(raw_z: Any, rows: Any) -> Any:
+        prior = of(raw_z, jnp.zeros(ROWS, bool))
+        return prior + (of(raw_z, rows) - prior) / SGLD_BATCH
+
+    def run(rate: Any, key: Any, start: Any, factor: Any, shift: Any) -> Any:
+        def step(z: Any, key: Any) -> Any:
             one, other = jax.random.split(key)
-            rows = jax.random.permutation(one, n_rows) < n_batch
-            z = state - 0.5 * rate * gradient(state, rows) + jnp.sqrt(rate) * jax.random.normal(other, state.shape)
-            return z, None
+            rows = jax.random.permutation(one, ROWS) < n_batch
+            slope = jax.grad(total)((z - shift) / factor, rows) / factor
+            return z - 0.5 * rate * slope + jnp.sqrt(rate) * jax.random.normal(other, z.shape), None
 
-        def block(state: Any, key: Any) -> Any:
-            state = jax.lax.scan(step, state, jax.random.split(key, settings["thin"]))[0]
-            return state, state
+        def block(z: Any, key: Any) -> Any:
+            z = jax.lax.scan(step, z, jax.random.split(key, thin))[0]
+            return z, z
 
-        keys = jax.random.split(key, settings["steps"] // settings["thin"])
-        return jax.lax.scan(block, start, keys)[1]
+        return jax.lax.scan(block, start, jax.random.split(key, steps // thin))[1]
 
-    compiled, records = jax.jit(jax.vmap(run)), []
-    for seed in seeds:
-        keys = jax.random.split(jax.random.key(seed), len(SGLD_RATES))
-        drawn = np.asarray(compiled(jnp.asarray(SGLD_RATES), keys), np.float64)
-        kept = drawn[:, drawn.shape[1] // 2 :]
-        with np.errstate(all="ignore"):
-            means = np.max(np.abs(kept.mean(1) - center) / spread, axis=-1)
-            spreads = np.max(np.abs(np.log(kept.std(1) / spread)), axis=-1)
-        records.append(
-            {
-                "rates": [float(f"{one:.4g}") for one in SGLD_RATES],
-                "mean_error": _finite(means),
-                "spread_error": _finite(spreads),
-                "gradients": settings["steps"],
-            }
-        )
-    return records
+    return jax.jit(jax.vmap(run, (0, 0, None, None, None)))
+
+
+def measure_sgld(name: str, method: str, settings: dict[str, Any], seed: int) -> dict[str, Any]:
+    """Run SGLD with every step size; return errors of the means and spreads of parameters in their own spreads."""
+    own, draws = coordinates(name, method, ROWS), reference(name)
+    center, spread = own.own(draws).mean(0), own.own(draws).std(0)
+    keys = jax.random.split(jax.random.key(seed), len(SGLD_RATES))
+    given = map(jnp.float32, (own.own(_start(name, seed, 0)), own.factor, own.shift))
+    run = _langevin(name, settings["steps"], settings["thin"])
+    drawn = np.asarray(run(jnp.float32(SGLD_RATES), keys, *given), np.float64)
+    kept = fold(name, drawn[:, drawn.shape[1] // 2 :])
+    with np.errstate(all="ignore"):
+        means = np.max(np.abs(kept.mean(1) - center) / spread, axis=-1)
+        spreads = np.max(np.abs(np.log(kept.std(1) / spread)), axis=-1)
+    return {
+        "rates": [float(f"{one:.4g}") for one in SGLD_RATES],
+        "mean_error": _finite(means),
+        "spread_error": _finite(spreads),
+        "gradients": settings["steps"],
+    }
 
 
 def _finite(values: Any) -> list[float | None]:
     return [float(f"{one:.4g}") if np.isfinite(one) else None for one in values]
-
-
-@cache
-def _reference(name: str) -> dict[str, Any]:
-    """Return draws of the raw parameters by a long chain of NUTS on the standardized program."""
-    cells = load(name)
-    moved, carry = program(name, "std", cells)
-    mcmc = MCMC(NUTS(moved, init_strategy=init_to_median), num_warmup=1000, num_samples=2000, progress_bar=False)
-    mcmc.run(jax.random.key(12345), cells)
-    return carry.raw({site: np.asarray(one) for site, one in mcmc.get_samples().items()})
-
-
-@cache
-def _sgld(name: str, method: str) -> Any:
-    """Return the mean and spread of the posterior, a start and the gradient on a batch of rows, unconstrained."""
-    cells = load(name)
-    check(name)
-    moved, carry = program(name, method, cells)
-    info, potential, *_ = initialize_model(
-        jax.random.key(0), moved, init_strategy=init_to_median, dynamic_args=True, model_args=(cells,)
-    )
-    observed = {column: jnp.asarray(cells[column]) for column in MODELS[name].families}
-    covariates = {key: jnp.asarray(one) for key, one in cells.items() if key not in observed}
-    fixed = dict(cells) | covariates
-    draws = carry.scaled(_reference(name))
-    some = {site: jnp.asarray(draws[site]) for site in info.z}
-    flat = np.asarray(jax.jit(lambda one: _unconstrained(moved, cells, one))(some), np.float64)
-    start, unravel = ravel_pytree(info.z)
-    n_rows = len(cells["age"])
-
-    def of(z: Any, rows: Any) -> Any:
-        """Return the potential with the cells of these rows only."""
-        some = {column: jnp.where(rows, one, jnp.nan) for column, one in observed.items()}
-        return potential(fixed | some)(unravel(z))
-
-    def total(z: Any, rows: Any) -> Any:
-        prior = of(z, jnp.zeros(n_rows, bool))
-        return prior + (of(z, rows) - prior) / SGLD_BATCH
-
-    return flat.mean(0), flat.std(0), start, jax.grad(total), n_rows

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import numpyro
+import numpyro.distributions as dist
 from numpyro import handlers
-from numpyro.infer import SVI, Trace_ELBO, init_to_median, log_likelihood
+from numpyro.infer import SVI, Trace_ELBO, init_to_value, log_likelihood
 from numpyro.infer.autoguide import AutoNormal
-from program_models import CELLS, MODELS, check, load, program, split
+from numpyro.infer.util import constrain_fn
+from program_coordinates import coordinates, density
+from program_models import CELLS, MODELS, load, program, split
 
 OPTIMIZERS: dict[str, Callable[[Any], Any]] = {
     "adam": numpyro.optim.Adam,
@@ -25,57 +29,65 @@ DRAWS = 20
 DIVERGED = -1e6
 
 
-def measure_svi(name: str, method: str, settings: dict[str, Any], seeds: list[int]) -> list[dict[str, Any]]:
-    """Return the curves of each seed under the learning rate that is best on its validation cells, of a grid."""
-    check(name)
-    rates, columns = np.logspace(*RANGES[settings["optimizer"]], settings["rates"]), list(MODELS[name].families)
-    compiled = compile_fit(program(name, method, load(name))[0], split(name, seeds[0])[0], columns, settings)
-    records = []
-    for seed in seeds:
-        found = np.asarray(compiled(jnp.asarray(rates), jax.random.key(seed), *split(name, seed)), np.float64)
-        found = np.where(np.isfinite(found), np.maximum(found, DIVERGED), DIVERGED)
-        by_rate = found[:, -1, 0].mean(axis=-1)  # of rate, moment, part and column
-        best = int(by_rate.argmax())
-        records.append(
-            {
-                "rate": float(f"{rates[best]:.4g}"),
-                "at_the_edge": best in (0, len(rates) - 1),
-                "validation_by_rate": [_short(one) for one in by_rate],
-                "columns": columns,
-                "curves": [[_short(one) for one in moment] for moment in found[best, :, 1]],
-            }
-        )
-    return records
+def measure_svi(name: str, method: str, settings: dict[str, Any], seed: int) -> dict[str, Any]:
+    """Return the curves of the fit whose learning rate is best on validation cells, of a grid."""
+    own = coordinates(name, method, None)
+    start = own.own(np.asarray(density(name, "raw", None, jax.random.key(seed)).center))
+    moved = tuple(map(jnp.float32, (start, own.factor, own.shift)))
+    columns, optimizer = list(MODELS[name].families), settings["optimizer"]
+    rates = np.logspace(*RANGES[optimizer], settings["rates"])
+    compiled = _compiled(name, optimizer, settings["steps"], settings["every"])
+    found = np.asarray(compiled(jnp.float32(rates), jax.random.key(seed), moved, *split(name, seed)), np.float64)
+    found = np.where(np.isfinite(found), np.maximum(found, DIVERGED), DIVERGED)
+    by_rate = found[:, -1, 0].mean(axis=-1)  # of rate, moment, part and column
+    best = int(by_rate.argmax())
+    return {
+        "rate": float(f"{rates[best]:.4g}"),
+        "at_the_edge": best in (0, len(rates) - 1),
+        "validation_by_rate": [_short(one) for one in by_rate],
+        "columns": columns,
+        "curves": [[_short(one) for one in moment] for moment in found[best, :, 1]],
+    }
 
 
 def _short(value: Any) -> float:
     return float(f"{value:.6g}")
 
 
-def compile_fit(moved: Any, cells: CELLS, columns: list[str], settings: dict[str, Any]) -> Any:
-    """Return a function of rates, key and cells: log-likelihoods by rate, moment, part and column, all at once."""
-    guide = AutoNormal(moved, init_loc_fn=init_to_median)
-    with handlers.seed(rng_seed=0):
-        guide(cells)  # so that no tracer gets into it
+@cache
+def _compiled(name: str, optimizer: str, steps: int, every: int) -> Any:
+    """Return a function of rates, key, coordinates and cells: log-likelihoods by rate, moment, part and column."""
+    raw, raw_program = density(name, "raw", None, jax.random.key(0)), program(name, "raw", load(name))[0]
+    columns = list(MODELS[name].families)
 
-    def score(params: Any, key: Any, held: tuple[CELLS, ...]) -> Any:
-        samples = guide.sample_posterior(key, params, sample_shape=(DRAWS,))
+    def score(vectors: Any, held: tuple[CELLS, ...]) -> Any:
         scores = []
         for cells in held:
-            each = log_likelihood(moved, samples, cells)
-            by_cell = {name: jax.nn.logsumexp(each[name], axis=0) - np.log(DRAWS) for name in columns}
-            scores.append([by_cell[name].sum() / jnp.sum(~jnp.isnan(cells[name])) for name in columns])
+            samples = jax.vmap(lambda z, cells=cells: constrain_fn(raw_program, (cells,), {}, raw.unravel(z)))(vectors)
+            each = log_likelihood(raw_program, samples, cells)
+            by_cell = {column: jax.nn.logsumexp(each[column], axis=0) - np.log(DRAWS) for column in columns}
+            scores.append([by_cell[column].sum() / jnp.sum(~jnp.isnan(cells[column])) for column in columns])
         return jnp.array(scores)
 
-    def run(rate: Any, key: Any, train: CELLS, *held: CELLS) -> Any:
-        svi = SVI(moved, guide, OPTIMIZERS[settings["optimizer"]](rate), Trace_ELBO())
+    def run(rate: Any, key: Any, moved: Any, train: CELLS, *held: CELLS) -> Any:
+        start, factor, shift = moved
+
+        def model(cells: CELLS) -> None:
+            z = numpyro.sample("z", dist.ImproperUniform(dist.constraints.real_vector, (), start.shape))
+            with handlers.block():  # the guide knows nothing of the sites within
+                energy = raw.potential(cells, (z - shift) / factor)
+            numpyro.factor("density", -energy)
+
+        guide = AutoNormal(model, init_loc_fn=init_to_value(values={"z": start}))
+        svi = SVI(model, guide, OPTIMIZERS[optimizer](rate), Trace_ELBO())
         one, other = jax.random.split(key)
 
         def some(state: Any, key: Any) -> Any:
-            found = score(svi.get_params(state), key, held)
-            return jax.lax.fori_loop(0, settings["every"], lambda _, s: svi.update(s, train)[0], state), found
+            drawn = guide.sample_posterior(key, svi.get_params(state), sample_shape=(DRAWS,))["z"]
+            found = score((drawn - shift) / factor, held)
+            return jax.lax.fori_loop(0, every, lambda _, s: svi.update(s, train)[0], state), found
 
-        keys = jax.random.split(other, settings["steps"] // settings["every"] + 1)
+        keys = jax.random.split(other, steps // every + 1)
         return jax.lax.scan(some, svi.init(one, train), keys)[1]
 
-    return jax.jit(jax.vmap(run, in_axes=(0, None, None, None, None)))
+    return jax.jit(jax.vmap(run, in_axes=(0, None, None, None, None, None)))

@@ -7,15 +7,17 @@
 Needs `pip install ".[all,numpyro]" pandas`, and for `adult-factors` the folder of EVENLY_DATA. One line of JSON a run,
 with its settings and commit; a run that the file has is not made again, so that it can be stopped at any time.
 
-All priors are carried along, so that every program has the raw one's posterior; that is checked first, by differences
-of log-densities in double precision. Then:
+All priors are carried along, so that every program has the raw one's posterior. Standardizing then only multiplies and
+shifts unconstrained parameters. That is checked against the programs that `standardize` makes (see
+`program_coordinates.py`), and all of them run on one density, each in its own coordinates. Then:
 
+- scales: which unconstrained parameters a program multiplies, and by what.
 - svi: a mean-field guide, all rows a step, Adam and SGD with momentum; the learning rate of each run is that of one
   grid which is best on validation cells. Log-likelihoods of test cells by column, in the table's units. Scalers are
-  fitted to all cells, so that seeds share a compiled program: a scale moves no posterior.
+  fitted to all cells: a scale moves no posterior.
 - nuts, hmc: the smallest bulk effective sample size of all parameters by gradient evaluation, warm-up included; step
-  size, divergences, R-hat. HMC has trajectories of 16 steps.
-- sgld: errors of posterior means and spreads by step size, against a long chain of NUTS.
+  size, divergences, R-hat. HMC has trajectories of 16 steps. 100 patients.
+- sgld: errors of posterior means and spreads by step size, against long chains of NUTS.
 """
 
 from __future__ import annotations
@@ -31,20 +33,20 @@ from typing import Any
 import jax
 import numpyro
 from peer_imputers import commit
-from program_chains import MASSES, measure_chains, measure_sgld
+from program_chains import MASSES, ROWS, measure_chains, measure_scales, measure_sgld
 from program_models import METHODS, MODELS
 from program_svi import OPTIMIZERS, measure_svi
 
 Record = dict[str, Any]
-OF_CHAINS = ("regression", "hierarchical", "varying", "smooth", "factor")
+OF_CHAINS = ("regression", "shared", "varying", "smooth", "factor")
 OF_SVI = ("hierarchical", "heart-factors", "adult-factors")
-PARTS = ("svi", "nuts", "hmc", "sgld")
+PARTS = ("scales", "svi", "nuts", "hmc", "sgld")
 KEYS = ("part", "model", "method", "settings", "seed")
 """What tells one run from another."""
 
 
 def groups(options: argparse.Namespace) -> Iterator[Record]:
-    """Yield the runs that are asked for, without their seeds: those of different seeds share a compiled program."""
+    """Yield the runs that are asked for, without their seeds."""
     for part in options.parts:
         models = [one for one in (OF_SVI if part == "svi" else OF_CHAINS) if one in options.models]
         for settings, model, method in itertools.product(_settings(part, options), models, options.methods):
@@ -55,9 +57,11 @@ def _settings(part: str, options: argparse.Namespace) -> list[Record]:
     if part == "svi":
         common = {"steps": options.steps, "every": options.every, "rates": options.rates}
         return [{"optimizer": one, **common} for one in options.optimizers]
+    if part == "scales":
+        return [{"rows": ROWS}]
     if part == "sgld":
-        return [{"steps": options.sgld_steps, "thin": 20}]
-    common = {"draws": options.draws, "chains": options.chains}
+        return [{"steps": options.sgld_steps, "thin": 20, "rows": ROWS}]
+    common = {"draws": options.draws, "chains": options.chains, "rows": ROWS}
     if part == "nuts":
         common["depth"] = options.depth
     return [
@@ -66,19 +70,21 @@ def _settings(part: str, options: argparse.Namespace) -> list[Record]:
     ]
 
 
-def measure(group: Record, seeds: list[int]) -> list[Record]:
-    """Make the runs of some seeds; return their records."""
+def measure(group: Record, seed: int) -> Record:
+    """Make a run; return its record."""
     model, method, settings = (group[key] for key in ("model", "method", "settings"))
     began = time.process_time()
     if group["part"] == "svi":
-        found = measure_svi(model, method, settings, seeds)
+        found = measure_svi(model, method, settings, seed)
+    elif group["part"] == "scales":
+        found = measure_scales(model, method)
     elif group["part"] == "sgld":
-        found = measure_sgld(model, method, settings, seeds)
+        found = measure_sgld(model, method, settings, seed)
     else:
-        found = measure_chains(group["part"], model, method, settings, seeds)
-    cost = {"cpu_seconds": round((time.process_time() - began) / len(seeds), 1), "commit": commit()}
+        found = measure_chains(group["part"], model, method, settings, seed)
+    cost = {"cpu_seconds": round(time.process_time() - began, 1), "commit": commit()}
     cost |= {"numpyro": numpyro.__version__, "jax": jax.__version__}
-    return [{**group, "seed": seed, **one, **cost} for seed, one in zip(seeds, found, strict=True)]
+    return {**group, "seed": seed, **found, **cost}
 
 
 def read(file: Path) -> list[Record]:
@@ -93,6 +99,8 @@ def line(record: Record) -> str:
     if record["part"] == "svi":
         worst = min(zip(record["curves"][-1], record["columns"], strict=True))
         return f"{head} rate {record['rate']:.2g}, lowest log-likelihood {worst[0]:.3f} of {worst[1]}"
+    if record["part"] == "scales":
+        return f"{head} multiplies {record['multiplied']} of {record['parameters']} parameters"
     if record["part"] == "sgld":
         errors = [one for one in record["mean_error"] if one is not None]
         return f"{head} least error of means {min(errors, default=float('inf')):.3f} spreads"
@@ -125,8 +133,10 @@ def main() -> None:
     options = arguments()
     done = [{key: one[key] for key in KEYS} for one in read(options.out)]
     for group in groups(options):
-        seeds = [seed for seed in options.seeds if {**group, "seed": seed} not in done]
-        for record in measure(group, seeds) if seeds else ():
+        for seed in options.seeds[: 1 if group["part"] == "scales" else None]:  # nothing is random there
+            if {**group, "seed": seed} in done:
+                continue
+            record = measure(group, seed)
             with open(options.out, "a", encoding="utf-8") as file:
                 file.write(json.dumps(record) + "\n")
             print(line(record), f"[{record['cpu_seconds']} s]", flush=True)

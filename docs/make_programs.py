@@ -29,6 +29,8 @@ AIMS = {"raw": 2.0, "std": 1.2}
 SHORT = 300
 MET = 1.1
 """The largest R-hat of chains that have met."""
+ALL_ROWS = 303
+"""How many patients there are in records that do not say it."""
 N_MODELS = 5
 """The models of the design for chains."""
 NEARER = 0.2
@@ -77,6 +79,7 @@ class Chains:
     model: str
     mass: str
     warmup: int
+    rows: int
     runs: dict[str, dict[int, Record]]
 
     def rates(self, method: str) -> dict[int, float]:
@@ -91,14 +94,18 @@ class Chains:
 
 
 def chains(records: Sequence[Record], sampler: str) -> list[Chains]:
-    """Return the recorded chains of a sampler, in the order of the records."""
-    found: dict[tuple[str, str, int], Chains] = {}
+    """Return the recorded chains of a sampler; of models that were run on fewer patients later, only these."""
+    found: dict[tuple[str, str, int, int], Chains] = {}
     for one in records:
         if one["part"] == sampler:
-            key = (one["model"], one["settings"]["mass"], one["settings"]["warmup"])
+            settings = one["settings"]
+            key = (one["model"], settings["mass"], settings["warmup"], settings.get("rows", ALL_ROWS))
             group = found.setdefault(key, Chains(sampler, *key, {}))
             group.runs.setdefault(one["method"], {})[one["seed"]] = one
-    return sorted(found.values(), key=lambda one: (one.warmup, ["identity", "diagonal", "dense"].index(one.mass)))
+    whole = {key for key, one in found.items() if one.runs.keys() >= set(METHODS)}
+    older = {key for key in found if any(key[:3] == other[:3] and other[3] < key[3] for other in whole)}
+    kept = [one for key, one in found.items() if key not in older]
+    return sorted(kept, key=lambda one: (one.warmup, ["identity", "diagonal", "dense"].index(one.mass)))
 
 
 def chain_table(records: Sequence[Record], sampler: str) -> str:
@@ -114,6 +121,7 @@ def chain_table(records: Sequence[Record], sampler: str) -> str:
                 lines.append(
                     [
                         group.model,
+                        str(group.rows),
                         group.mass,
                         str(group.warmup),
                         method,
@@ -127,6 +135,7 @@ def chain_table(records: Sequence[Record], sampler: str) -> str:
                 )
     header = [
         "model",
+        "patients",
         "mass matrix",
         "warm-up",
         "program",
@@ -321,6 +330,46 @@ def sgld_table(records: Sequence[Record]) -> str:
     return table(header, lines) if lines else UNTESTED
 
 
+def factors(records: Sequence[Record]) -> dict[tuple[str, str], dict[str, float]]:
+    """Return the factors by which std and lip multiply unconstrained parameters, by model and site."""
+    found: dict[tuple[str, str], dict[str, float]] = {}
+    for one in records:
+        if one["part"] == "scales":
+            for site, factor in one["factors"].items():
+                found.setdefault((one["model"], site), {})[one["method"]] = factor
+    return {place: both for place, both in found.items() if {"std", "lip"} <= both.keys()}
+
+
+def scales_table(records: Sequence[Record]) -> str:
+    """Return which parameters are multiplied, one line for all parameters of the same factors."""
+    places: dict[tuple[float, float], list[str]] = {}
+    for (model, site), both in factors(records).items():
+        places.setdefault((both["std"], both["lip"]), []).append(f"{model}: {site}")
+    lines = [
+        [", ".join(f"`{one}`" for one in some), f"{std:.3g}", f"{lip:.3g}", f"{lip / std:.2f}"]
+        for (std, lip), some in places.items()
+    ]
+    return table(["parameters", "std", "lip", "lip / std"], lines) if lines else UNTESTED
+
+
+def answer_scales(records: Sequence[Record]) -> Iterator[str]:
+    """Yield what a scale changes at all."""
+    known = factors(records)
+    own = [one for one in records if one["part"] == "scales" and one["method"] == "lip"]
+    if known and own:
+        ratio = [both["lip"] / both["std"] for both in known.values()]
+        raw = [max(both["std"], 1.0 / both["std"]) for both in known.values()]
+        few, many = (pick(one["multiplied"] for one in own) for pick in (min, max))
+        less, more = (pick(one["parameters"] for one in own) for pick in (min, max))
+        yield (
+            f"**What a scale changes.** Of the {less} to {more} unconstrained parameters of {len(own)} models, "
+            f"standardizing multiplies {few} to {many}: means of normal and log-normal columns, their slopes and "
+            "loadings. All others keep their gradients, whatever the scale. Std multiplies or divides by "
+            f"{min(raw):.2g} to {max(raw):.2g}; lip's factors are {min(ratio):.2g} to {max(ratio):.2g} times those of "
+            "std, and no difference between the two can come from anything else."
+        )
+
+
 def coverage(records: Sequence[Record]) -> str:
     """Return how much of the design was run."""
     counts = Counter(one["part"] for one in records)
@@ -330,7 +379,7 @@ def coverage(records: Sequence[Record]) -> str:
 
 def answer(records: Sequence[Record]) -> str:
     """Return the answer in sentences."""
-    lines = [*answer_nuts(records), *answer_svi(records)]
+    lines = [*answer_scales(records), *answer_nuts(records), *answer_svi(records)]
     return "\n".join(f"- {line}" for line in lines) if lines else UNTESTED
 
 
@@ -365,6 +414,7 @@ def page(text: str, records: Sequence[Record]) -> str:
     """Return the page with its tables made from the records."""
     made = {
         "answer": answer(records),
+        "scales": scales_table(records),
         "ratios": ratios(records),
         "nuts": chain_table(records, "nuts"),
         "svi": svi_table(records),

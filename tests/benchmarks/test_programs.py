@@ -53,17 +53,16 @@ def test_effective_draws_are_those_of_an_autoregression_and_r_hat_sees_chains_ap
 def test_a_run_that_the_file_has_is_not_made_again(programs, monkeypatch, tmp_path):
     out, made = tmp_path / "runs.jsonl", []
 
-    def measure(group, seeds):
-        made.append((group["model"], seeds))
-        found = {"ess": 1.0, "gradients": 2, "r_hat": 1.0, "cpu_seconds": 0.0}
-        return [{**group, "seed": seed, **found} for seed in seeds]
+    def measure(group, seed):
+        made.append((group["model"], seed))
+        return {**group, "seed": seed, "ess": 1.0, "gradients": 2, "r_hat": 1.0, "cpu_seconds": 0.0}
 
     monkeypatch.setattr(programs, "measure", measure)
     common = ["--parts", "nuts", "--methods", "lip", "--masses", "dense", "--warmups", "100", "--out", str(out)]
     for models, seeds in ((["factor"], ["0"]), (["factor", "smooth"], ["0", "1"]), (["smooth"], ["1"])):
         monkeypatch.setattr(sys, "argv", ["programs.py", *common, "--models", *models, "--seeds", *seeds])
         programs.main()
-    assert made == [("factor", [0]), ("smooth", [0, 1]), ("factor", [1])]
+    assert made == [("factor", 0), ("smooth", 0), ("smooth", 1), ("factor", 1)]
     assert len(out.read_text().splitlines()) == 4
 
 
@@ -77,13 +76,31 @@ def test_the_whole_design_is_what_the_page_says(programs, make_programs):
 @pytest.mark.more
 @pytest.mark.parametrize("model", ["regression", "varying", "factor"])
 def test_programs_whose_priors_are_not_carried_along_are_refused(programs, monkeypatch, model):
+    import program_coordinates
     import program_models
 
-    program_models.check(model)
-    program_models.check.cache_clear()
+    found = program_coordinates.coordinates(model, "lip", 20)
+    families = program_models.MODELS[model].families.values()
+    assert np.unique(found.factor.round(6)).size == 1 + sum("normal" in one for one in families)  # all others keep 1
+    program_coordinates.coordinates.cache_clear()
     monkeypatch.setattr(program_models, "rescale_prior", lambda prior, *_, **__: prior)
-    with pytest.raises(SystemExit, match=f"{model}: std has another posterior"):
-        program_models.check(model)
+    with pytest.raises(SystemExit, match=f"{model}: .* of lip are not those of the raw program"):
+        program_coordinates.coordinates(model, "lip", 20)
+
+
+@pytest.mark.more
+def test_a_latent_variable_and_its_loadings_have_one_sign_and_the_same_density(programs):
+    from program_chains import FOLDED, ROWS, fold
+    from program_coordinates import density
+    from program_models import load
+
+    for model in FOLDED:
+        raw = density(model, "raw", ROWS, programs.jax.random.key(0))
+        z = np.asarray(raw.center) + 0.1 * np.random.default_rng(1).normal(size=raw.center.size)
+        signs = {float(raw.unravel(one)["loading_max_hr"][0] > 0.0) for one in fold(model, np.array([z, -z]))}
+        energies = [float(raw.potential(load(model, ROWS), one)) for one in (z, fold(model, z))]
+        assert signs == {1.0}
+        assert np.isclose(energies[0], energies[1], rtol=1e-5)
 
 
 @pytest.mark.more
@@ -91,7 +108,7 @@ def test_a_chain_and_a_fit_are_measured(programs):
     what = "--parts nuts svi --models regression heart-factors --methods lip --masses identity --optimizers adam"
     sizes = "--warmups 20 --draws 20 --steps 20 --every 10 --rates 2"
     options = programs.arguments([*what.split(), *sizes.split()])
-    chain, fit = (programs.measure(group, [0, 1]) for group in programs.groups(options))
+    chain, fit = ([programs.measure(group, seed) for seed in (0, 1)] for group in programs.groups(options))
     assert [one["seed"] for one in chain] == [0, 1]
     assert all(one["gradients"] > one["gradients_of_warmup"] >= 40 for one in chain)
     assert chain[0]["ess"] != chain[1]["ess"]
@@ -142,6 +159,29 @@ def test_ratios_compare_the_seeds_that_both_have_and_have_intervals_by_student(m
     assert np.isclose(ratio.mean, 4.0)
     assert np.isclose(ratio.high, 4.0 * np.exp(2.9199856 * np.log(2.0) / np.sqrt(3.0)))  # t with 2 degrees of freedom
     assert ratio.n == 3
+
+
+def test_parameters_with_the_same_factors_share_a_line(make_programs):
+    def scales(method, **factors):
+        found = {"factors": factors, "multiplied": len(factors), "parameters": 9}
+        return {"part": "scales", "model": "m", "method": method, "settings": {}, "seed": 0, **found}
+
+    records = [scales("std", a=0.5, b=0.5, c=4.0), scales("lip", a=0.25, b=0.25, c=5.0)]
+    text = make_programs.scales_table(records)
+    assert "| `m: a`, `m: b` | 0.5 | 0.25 | 0.50 |" in text
+    assert "| `m: c` | 4 | 5 | 1.25 |" in text
+    (line,) = make_programs.answer_scales(records)
+    assert "multiplies 3 to 3" in line
+    assert "divides by 2 to 4; lip's factors are 0.5 to 1.2 times" in line
+
+
+def test_runs_on_fewer_patients_replace_older_ones_once_all_programs_have_them(make_programs):
+    older = [chain("one", method, 0, 10.0) for method in ("raw", "std", "lip")]
+    later = [{**one, "ess": 20.0, "settings": {**one["settings"], "rows": 100}} for one in older]
+    found = make_programs.chains([*older, *later[:2]], "nuts")
+    assert [one.rows for one in found] == [303, 100]
+    (found,) = make_programs.chains([*older, *later], "nuts")
+    assert found.rates("lip") == {0: 20.0}
 
 
 def test_chains_that_have_not_met_are_named(make_programs):

@@ -107,20 +107,9 @@ def rescale_prior(
 ) -> Any:
     """Carry a prior in the table's units along: the prior of the same parameter of the scaled column.
 
-    With all priors carried along, the posterior of a standardized program is that of the raw one, in scaled units.
+    What it means, and what parameters do, is as for `evenly.integrations.numpyro.rescale_prior`.
 
-    Parameters
-    ----------
-    distribution : PyMC variable
-        The prior of a parameter, or of what adds up to it, such as coefficients and intercept of a mean, as
-        `pm.Normal.dist(130.0, 20.0)`. Name the result by `model.register_rv`.
-    scaler, column
-        As for `standardize`; a list of columns along the last axis.
-    parameter : str
-        Its name in the likelihood (`mean`, `rate`).
-    log : bool
-        Whether the prior is that of the parameter's logarithm: it is shifted then, not multiplied. Of a sum that is a
-        logarithm, only the intercept's prior changes.
+    The prior is given as `pm.Normal.dist(130.0, 20.0)`, without a name, and the result is named by `model.register_rv`.
 
     Examples
     --------
@@ -133,8 +122,6 @@ def rescale_prior(
     >>> draws = pm.draw(spread, 2000, random_seed=0)
     >>> bool(abs(draws.mean() - 0.8 * 100.0 / 163.3) < 0.02)
     True
-
-    A parameter that no scale changes, such as the shape of a gamma, keeps its prior as it is.
     """
     factor = prior_factor(scaler, column, parameter)
     if np.all(factor == 1.0):

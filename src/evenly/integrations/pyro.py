@@ -153,19 +153,7 @@ def rescale_prior(
 ) -> Any:
     """Carry a prior in the table's units along: the prior of the same parameter of the scaled column.
 
-    With all priors carried along, the posterior of a standardized program is that of the raw one, in scaled units.
-
-    Parameters
-    ----------
-    distribution : Distribution
-        The prior of a parameter, or of what adds up to it, such as coefficients and intercept of a mean.
-    scaler, column
-        As for `standardize`; a list of columns along the last axis.
-    parameter : str
-        Its name in the likelihood (`mean`) or in the distribution (`loc`).
-    log : bool
-        Whether the prior is that of the parameter's logarithm: it is shifted then, not multiplied. Of a sum that is a
-        logarithm, only the intercept's prior changes.
+    What it means, and what parameters do, is as for `evenly.integrations.numpyro.rescale_prior`.
 
     Examples
     --------
@@ -175,8 +163,6 @@ def rescale_prior(
     >>> prior = rescale_prior(dist.HalfNormal(100.0), scaler, "x0", "std")
     >>> prior.support, bool(abs(prior.sample([20000]).mean() - 0.8 * 100.0 / 163.3) < 0.02)
     (GreaterThanEq(lower_bound=0.0), True)
-
-    A parameter that no scale changes, such as the shape of a gamma, keeps its prior as it is.
     """
     factor = prior_factor(scaler, column, parameter)
     if np.all(factor == 1.0):
