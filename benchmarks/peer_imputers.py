@@ -339,7 +339,7 @@ class Evenly(Peer):
     name = "evenly"
     note = "`Imputer(random_state=0)` with the kinds of columns declared"
     color = "#000000"
-    revision = 3
+    revision = 4
     own = True
 
     def impute(self, columns: list[Column], visible: Floats) -> Filled:
@@ -362,7 +362,7 @@ class EvenlyInferred(Peer):
     name = "evenly-inferred"
     note = "`Imputer(random_state=0)` on texts and numbers, without a schema"
     color = "#cc79a7"
-    revision = 3
+    revision = 4
     own = True
 
     def impute(self, columns: list[Column], visible: Floats) -> Filled:
