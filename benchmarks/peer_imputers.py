@@ -72,6 +72,8 @@ class Peer(ABC):
     """Why it cannot be run at all, if that is known."""
     revision: ClassVar[int] = 1
     """Raise it when the peer gives other results than before: older records are then left out and run again."""
+    still_shown: ClassVar[int | None] = None
+    """A revision before it, whose records stay on the page, and are named there, until these runs are made again."""
     kinds: ClassVar[frozenset[Kind]] = frozenset(get_args(Kind))
     """The kinds of columns that it can impute; it is not run on tables with others."""
     own: ClassVar[bool] = False
@@ -340,6 +342,7 @@ class Evenly(Peer):
     note = "`Imputer(random_state=0)` with the kinds of columns declared"
     color = "#000000"
     revision = 4
+    still_shown = 3
     own = True
 
     def impute(self, columns: list[Column], visible: Floats) -> Filled:
@@ -363,6 +366,7 @@ class EvenlyInferred(Peer):
     note = "`Imputer(random_state=0)` on texts and numbers, without a schema"
     color = "#cc79a7"
     revision = 4
+    still_shown = 3
     own = True
 
     def impute(self, columns: list[Column], visible: Floats) -> Filled:

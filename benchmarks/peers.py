@@ -51,15 +51,33 @@ other revisions stay in the file, are left out of every comparison, and are run 
 """
 
 
-def revision(one: Mapping[str, Any]) -> str:
-    """Return the revision of a run if it were made now: that of its mechanism and that of its peer."""
+def revision(one: Mapping[str, Any], *, before: bool = False) -> str:
+    """Return the revision of a run if it were made now: that of its mechanism and that of its peer.
+
+    Or that of the peer before, if its records are still shown.
+    """
     peer = PEERS.get(one["peer"])
-    return f"{REVISIONS.get(one['mechanism'], 1)}.{peer.revision if peer else 1}"
+    of_peer = 1 if peer is None else peer.still_shown if before else peer.revision
+    return f"{REVISIONS.get(one['mechanism'], 1)}.{of_peer}"
 
 
 def current(records: Iterable[Record]) -> list[Record]:
     """Return the records of runs with a result that were made by the code as it is now."""
     return [one for one in _of_now(records) if "reason" not in one]
+
+
+def shown(records: Sequence[Record]) -> tuple[list[Record], list[Record]]:
+    """Return the records to show, and which of them are of a revision before: those that were not made again yet."""
+    new = current(records)
+    made = {tuple(one[key] for key in KEYS) for one in new}
+    old = [
+        one
+        for one in records
+        if "reason" not in one
+        and one.get("revision") == revision(one, before=True)
+        and tuple(one[key] for key in KEYS) not in made
+    ]
+    return new + old, old
 
 
 def failures(records: Iterable[Record]) -> list[Record]:

@@ -21,7 +21,7 @@ from evenly._support import require, write_bytes, write_text
 
 sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))
 from peer_imputers import PEERS, Evenly, EvenlyInferred, Peer, own_names
-from peers import SMALL, current, failures
+from peers import SMALL, current, failures, shown
 
 RESULTS = Path(__file__).parent / "results"
 PAGE = RESULTS / "peers.md"
@@ -342,10 +342,25 @@ def reliability(records: Sequence[Record]) -> bytes:
     return as_png(figure)
 
 
+def earlier(records: Sequence[Record]) -> str:
+    """Name the runs of evenly that were made by an earlier revision of its code."""
+    if not records:
+        return "All of evenly's runs are by its present code."
+    named: dict[str, dict[str, set[int]]] = {}
+    for one in records:
+        cells = f"{one['percent']} % {one['mechanism']}"
+        named.setdefault(one["dataset"], {}).setdefault(cells, set()).add(one["mask"])
+    listed = []
+    for name, some in sorted(named.items()):
+        masks = {cells: " and ".join(map(str, sorted(own))) for cells, own in sorted(some.items())}
+        listed.append(f"{name} ({', '.join(f'{cells} on mask {own}' for cells, own in masks.items())})")
+    return f"Evenly's runs by an earlier version of its code, to be made again: {'; '.join(listed)}."
+
+
 def page(text: str) -> str:
     """Return the page with its tables made from the records, and notes on the peers if it has a place for them."""
     every = read("peers.jsonl")
-    records = current(every)
+    records, old = shown(every)
     makers = {
         "answer": answer,
         "counts": counts,
@@ -361,6 +376,8 @@ def page(text: str) -> str:
     sections = {name: make(records) for name, make in makers.items()}
     if "<!-- not_run -->" in text:
         sections["not_run"] = not_run(failures(every))
+    if "<!-- earlier -->" in text:
+        sections["earlier"] = earlier(old)
     small = current(read("small.jsonl"))
     sections |= {"small": errors(small), "small_calibration": calibration(small)}
     sections |= {"settings": settings(read("settings.jsonl"), DATASETS)}
@@ -373,7 +390,7 @@ def page(text: str) -> str:
 def main() -> None:
     """Write the page and draw its pictures."""
     write_text(PAGE, page(PAGE.read_text(encoding="utf-8")))
-    records = current(read("peers.jsonl"))
+    records, _ = shown(read("peers.jsonl"))
     write_bytes(RESULTS / "pictures" / "peers.png", picture(records))
     if any(one.get("reliability") for one in records):
         write_bytes(RESULTS / "pictures" / "reliability.png", reliability(records))

@@ -257,6 +257,15 @@ def test_records_of_other_code_do_not_count():
     assert peers.summary([*old, new]) == ["mcar 20 wine 1: evenly 2.000 x iterative"]
 
 
+def test_runs_that_were_not_made_again_yet_are_shown_and_told_apart(monkeypatch):
+    monkeypatch.setattr(peers.PEERS["evenly"], "still_shown", peers.PEERS["evenly"].revision - 1)
+    before = peers.revision(record("evenly", 0.1), before=True)
+    old = [{**record("evenly", 0.1, mask=mask), "revision": before} for mask in (1, 2)]
+    older, new = {**record("evenly", 0.3, mask=3), "revision": "1.1"}, record("evenly", 0.2)
+    assert peers.shown([*old, older, new]) == ([new, old[1]], [old[1]])
+    assert peers.current([*old, older, new]) == [new]
+
+
 def test_what_is_recorded_by_the_same_code_is_not_run_again(tmp_path, monkeypatch, capsys):
     asked = []
     monkeypatch.setattr(
