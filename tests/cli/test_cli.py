@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shlex
+import subprocess
+import sys
 from importlib.resources import files
 
 import pytest
@@ -20,6 +22,12 @@ from commands import refused, run
 )
 def test_bad_options_end_in_one_line(arguments, start):
     refused(run(*arguments), start)
+
+
+def test_the_package_runs_as_the_command():
+    done = subprocess.run([sys.executable, "-m", "evenly", "nothing"], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "evenly: No such command 'nothing'; see evenly --help\n"
 
 
 @pytest.mark.parametrize("out", ["a file", "a file/out"])

@@ -18,7 +18,7 @@ def main() -> None:
         from evenly.cli.app import app, load_commands
 
         load_commands()
-        code = app(standalone_mode=False)
+        code = app(standalone_mode=False, prog_name="evenly")
         sys.exit(code if isinstance(code, int) else 0)
     except EvenlyError as error:
         _fail(str(error), 2)
