@@ -280,10 +280,20 @@ def svi_columns(records: Sequence[Record]) -> str:
 
 
 def nearer(group: Fits, other: str) -> Interval | None:
-    """Return by which share of the other's distance the worst column is nearer to its best under lip, at the end."""
+    """Return by which share of the other's mean distance the worst column ends nearer to its best under lip."""
     own, others = group.gaps("lip"), group.gaps(other)
     seeds = sorted(own.keys() & others.keys())
-    return interval([1.0 - (own[one] + 1e-4) / (others[one] + 1e-4) for one in seeds]) if seeds else None
+    if not seeds:
+        return None
+    usual = float(np.mean([others[one] for one in seeds])) + 1e-4  # of one seed it may be 0: the best column there is
+    return interval([(others[one] - own[one]) / usual for one in seeds])
+
+
+def say_share(found: Interval) -> str:
+    """Return how much nearer or farther, with the interval if there is one."""
+    sign, word = (1.0, "nearer") if found.mean >= 0.0 else (-1.0, "farther")
+    low, high = sorted((sign * found.low, sign * found.high))
+    return f"{abs(found.mean):.0%} [{low:.0%}, {high:.0%}] {word}" if found.n > 1 else f"{abs(found.mean):.0%} {word}"
 
 
 def answer_svi(records: Sequence[Record]) -> Iterator[str]:
@@ -294,9 +304,9 @@ def answer_svi(records: Sequence[Record]) -> Iterator[str]:
             found = nearer(group, other)
             if found is not None:
                 verdict = "met" if found.low >= NEARER else "missed" if found.mean < NEARER else "uncertain"
-                share = f"{found.mean:.0%} [{found.low:.0%}, {found.high:.0%}]" if found.n > 1 else f"{found.mean:.0%}"
+                share = say_share(found)
                 end = np.mean(list(group.gaps(other).values()))
-                said.append(f"{share} nearer than under {other}, {end:.3f} (20 % was the aim: {verdict})")
+                said.append(f"{share} than under {other}, {end:.3f} (20 % nearer was the aim: {verdict})")
         if said:
             end = np.mean(list(group.gaps("lip").values()))
             head = f"**SVI, {group.model}, {group.optimizer}.** Under lip the worst column ends {end:.3f} nats"
