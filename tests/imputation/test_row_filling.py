@@ -103,13 +103,20 @@ def test_columns_that_a_pass_does_not_show_are_filled_as_if_they_were_missing(fi
     np.testing.assert_allclose(found[:, owners != j], expected[:, owners != j], atol=1e-6)
 
 
-@pytest.mark.parametrize("name", ["real", "positive", "count", "binary", "class", "grade"])
-def test_expected_features_are_the_mean_of_those_of_draws(name):
-    """Of classes exactly; of numbers, the first feature, which is linear in the number."""
+@pytest.fixture(scope="module")
+def of_every_kind():
+    """An imputer of a table with columns of every kind, and the distributions of some of its cells."""
     frame = mixed_table(200)
     imputer = make_imputer(epochs=2, n_networks=1, hidden_size=8, random_state=0).fit(frame)
+    return imputer, imputer.distribution(frame.head(20))
+
+
+@pytest.mark.parametrize("name", ["real", "positive", "count", "binary", "class", "grade"])
+def test_expected_features_are_the_mean_of_those_of_draws(of_every_kind, name):
+    """Of classes exactly; of numbers, the first feature, which is linear in the number."""
+    imputer, distributions = of_every_kind
     spec = next(one for one in imputer.ensemble_.modelled if one.name == name)
-    found = imputer.distribution(frame.head(20))[name]
+    found = distributions[name]
     expected = spec.expected_features(found)
     if spec.column.has_classes:
         of_classes = spec.gaussian_features(np.arange(float(spec.n_outcomes)))
