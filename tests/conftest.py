@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import datetime
 import os
 import shutil
 import sys
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +39,19 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ.setdefault("XLA_FLAGS", "--xla_cpu_use_fusion_emitters=false")
     if config.getoption("--compilations"):
         collect_compilations(COMPILED)
+    if not hasattr(config, "workerinput"):
+        note_that_arviz_warned()
+
+
+def note_that_arviz_warned() -> None:
+    """Make ArviZ's note of its daily warning: workers that import it at once would each move one into place."""
+    if find_spec("arviz") is None or find_spec("platformdirs") is None:
+        return
+    from platformdirs import user_cache_dir
+
+    folder = Path(user_cache_dir("arviz", "arviz"))
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "daily_warning").write_text(datetime.date.today().isoformat())
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
