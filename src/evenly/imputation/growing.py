@@ -94,14 +94,16 @@ def grow_trees(
     every = np.arange(table.n_rows)
     seeds, slowest = work.rng.integers(2**31 - 1, size=len(specs)), 0.0
     for one in passes:
+        if work.deadline.left() <= 0.0:
+            break
         by_set = [filler.fill_held(each, one)[:, used] for each in held]
-        for j, whole in filler.fill_without(one, every):
-            filled = whole[:, used]
+        for j in one.targets:
             spec, values, _ = table.columns[j]
             rows = np.flatnonzero(~np.isnan(values))
             if not grows(spec, values[rows]) or work.deadline.left() < slowest:
                 continue
             begun, others = time.monotonic(), owners[used] != j
+            filled = filler.fill_without(one, j, every)[:, used]
             seeded = replace(work, rng=np.random.default_rng(seeds[j]))
             grown = _grow(spec, filled[rows][:, others], values[rows], seeded)
             predicted = []

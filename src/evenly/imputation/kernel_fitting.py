@@ -71,10 +71,13 @@ def fit_kernels(
     every, slowest, sets = np.arange(table.n_rows), 0.0, [one.cells for one in held]
     rows = [np.flatnonzero(cells.any(1)) for cells in sets]
     for one in passes:
+        if work.deadline.left() <= 0.0:
+            break
         by_set = [filler.fill_held(each, one) for each in held]
-        for j, filled in filler.fill_without(one, every):
+        for j in one.targets:
             begun = time.monotonic()
             if work.deadline.left() > slowest:
+                filled = filler.fill_without(one, j, every)
                 points = [place(table.specs, j, some) for some in by_set]
                 own = features[:, owners == j]
                 found[j] = _fit_column(table, j, (place(table.specs, j, filled), own), _Held(sets, rows, points), work)

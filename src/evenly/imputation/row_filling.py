@@ -7,7 +7,7 @@ know them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -44,8 +44,8 @@ class Filler(Protocol):
     def fill_held(self, held: HeldOut, one: Pass) -> Floats:
         """Return the features of the rows with held-out cells, all filled that a pass does not show."""
 
-    def fill_without(self, one: Pass, rows: Rows) -> Iterator[tuple[int, Floats]]:
-        """Yield each column of a pass, and the features of rows filled without the column's own cells.
+    def fill_without(self, one: Pass, j: int, rows: Rows) -> Floats:
+        """Return the features of rows filled without the own cells of a column of a pass.
 
         The features of the column itself are as they are in the table.
         """
@@ -102,17 +102,14 @@ class RowFiller:
 
         return self._keep((held, one.targets), fill)
 
-    def fill_without(self, one: Pass, rows: Rows) -> Iterator[tuple[int, Floats]]:
-        shape = (len(rows), len(self.table.columns))
-        for j in one.targets:
+    def fill_without(self, one: Pass, j: int, rows: Rows) -> Floats:
+        def fill() -> Floats:
+            hidden = np.broadcast_to(np.asarray(one.hides), (len(rows), len(self.table.columns))).copy()
+            wanted = self._missing(rows) | hidden
+            hidden[:, j], wanted[:, j] = True, False
+            return self._fill(rows, hidden, wanted)
 
-            def fill(j: int = j) -> Floats:
-                hidden = np.broadcast_to(np.asarray(one.hides), shape).copy()
-                wanted = self._missing(rows) | hidden
-                hidden[:, j], wanted[:, j] = True, False
-                return self._fill(rows, hidden, wanted)
-
-            yield j, self._keep((j,), fill)
+        return self._keep((j,), fill)
 
     def _keep(self, key: tuple[Any, ...], fill: Callable[[], Floats]) -> Floats:
         if self.table.n_rows >= FEW_ROWS:
