@@ -66,7 +66,7 @@ def answer(found: Scores) -> str:
         for one in TABLES:
             if (one, "evenly", way) in found:
                 figures = {peer: PUBLISHED[peer][one][at] for peer in peers}
-                best = min(figures, key=lambda peer, of=figures: of[peer])  # type: ignore[misc]  # a default
+                best = min(figures, key=figures.__getitem__)
                 change = 100.0 * (found[one, "evenly", way][at] / figures[best] - 1.0)
                 parts.append(f"{TITLES[one]} {change:+.0f} % ({LABELS[best]})")
         if parts:

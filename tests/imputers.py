@@ -157,7 +157,7 @@ class GaussianFiller:
     def fill_held(self, held: HeldOut, one: Any) -> Any:
         return self.hiding(held.cells | one.hides)[held.cells.any(1)]
 
-    def fill_without(self, one: Any, j: int, rows: Any) -> Any:
+    def fill_without(self, one: Any, j: int) -> Any:
         hidden = np.broadcast_to(np.asarray(one.hides), (self.owners.max() + 1,)).copy()
         hidden[j] = True
-        return np.where(self.owners == j, self.features, self.hiding(hidden))[rows]
+        return np.where(self.owners == j, self.features, self.hiding(hidden))

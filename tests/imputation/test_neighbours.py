@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from operator import methodcaller
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -248,10 +250,7 @@ def test_both_ends_of_intervals_come_from_one_prediction(monkeypatch):
     shown, _ = hide(repeated())
     imputer, calls = quick().fit(shown), []
     opened, predictor = imputer._open(shown), imputer._predictor()
-    apart = [
-        predictor.choose(opened.encoded, opened.missing, [lambda one: one.quantile(at)])[0]  # noqa: B023
-        for at in (0.25, 0.75)
-    ]
+    apart = [predictor.choose(opened.encoded, opened.missing, [methodcaller("quantile", at)])[0] for at in (0.25, 0.75)]
     monkeypatch.setattr(NeighbourIndex, "find", counting(NeighbourIndex.find, calls))
     monkeypatch.setattr(Masked, "predict_natural", counting(Masked.predict_natural, calls))
     ends = imputer.interval(shown, 0.5)

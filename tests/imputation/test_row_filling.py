@@ -39,22 +39,22 @@ def with_values(table, j, values):
 @pytest.mark.parametrize("weight", [0.0, 0.5])
 def test_what_is_filled_without_a_column_does_not_know_it(filled, weight):
     imputer, table, _ = filled
-    (one,), every = plan_passes({}, table.layout.names), np.arange(table.n_rows)
+    (one,) = plan_passes({}, table.layout.names)
     owners = feature_owners(table)
     other = with_values(table, 0, np.where(np.isnan(table.values[0]), np.nan, 1.0 - table.values[0]))
     gaussian = fit_gaussian(gaussian_features(table))
     fillers = (replace(filler_of(imputer, some, weight), gaussian=gaussian, kept={}) for some in (table, other))
-    before, after = ([filler.fill_without(one, j, every) for j in (0, 1)] for filler in fillers)
+    before, after = ([filler.fill_without(one, j) for j in (0, 1)] for filler in fillers)
     np.testing.assert_array_equal(before[0][:, owners != 0], after[0][:, owners != 0])
     assert (before[1][:, owners != 1] != after[1][:, owners != 1]).any()
 
 
 def test_observed_cells_stay_and_all_others_are_filled(filled):
     _, table, filler = filled
-    (one,), every = plan_passes({}, table.layout.names), np.arange(table.n_rows)
+    (one,) = plan_passes({}, table.layout.names)
     features, owners = gaussian_features(table), feature_owners(table)
     for j in one.targets:
-        found, others = filler.fill_without(one, j, every), owners != j
+        found, others = filler.fill_without(one, j), owners != j
         known = ~np.isnan(features)
         np.testing.assert_array_equal(found[known], features[known])
         assert not np.isnan(found[:, others]).any()
@@ -95,9 +95,9 @@ def test_columns_that_a_pass_does_not_show_are_filled_as_if_they_were_missing(fi
     for other, name in enumerate(names):
         if name not in ("x", "corner"):
             blank = with_values(blank, other, np.full(table.n_rows, np.nan))
-    every, owners = np.arange(table.n_rows), feature_owners(table)
+    owners = feature_owners(table)
     found, expected = (
-        filler_of(imputer, some).fill_without(one, j, every)
+        filler_of(imputer, some).fill_without(one, j)
         for some, one in ((table, own), (blank, plan_passes({}, names)[0]))
     )
     np.testing.assert_allclose(found[:, owners != j], expected[:, owners != j], atol=1e-6)

@@ -15,18 +15,18 @@ from evenly import EvenlyWarning, LipschitzScaler, TableError
 jax = pytest.importorskip("jax")
 pytest.importorskip("numpyro")
 
-import jax.numpy as jnp  # noqa: E402
-import numpyro  # noqa: E402
-import numpyro.distributions as dist  # noqa: E402
-from numpyro import handlers  # noqa: E402
-from numpyro.contrib.control_flow import cond, scan  # noqa: E402
-from numpyro.infer import MCMC, NUTS, SVI, Predictive, Trace_ELBO, log_likelihood  # noqa: E402
-from numpyro.infer.autoguide import AutoNormal  # noqa: E402
-from numpyro.infer.reparam import LocScaleReparam  # noqa: E402
-from numpyro.infer.util import log_density  # noqa: E402
-from scipy import stats  # noqa: E402
+import jax.numpy as jnp
+import numpyro
+import numpyro.distributions as dist
+from numpyro import handlers
+from numpyro.contrib.control_flow import cond, scan
+from numpyro.infer import MCMC, NUTS, SVI, Predictive, Trace_ELBO, log_likelihood
+from numpyro.infer.autoguide import AutoNormal
+from numpyro.infer.reparam import LocScaleReparam
+from numpyro.infer.util import log_density
+from scipy import stats
 
-from evenly.integrations.numpyro import (  # noqa: E402
+from evenly.integrations.numpyro import (
     LipschitzReparam,
     from_likelihood,
     rescale_prior,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 from program_cases import DRAWS, N, fitted, scale_of
@@ -11,16 +13,16 @@ from evenly import LipschitzScaler, TableError, get_likelihood
 jax = pytest.importorskip("jax")
 pytest.importorskip("numpyro")
 
-import jax.numpy as jnp  # noqa: E402
-import numpyro  # noqa: E402
-import numpyro.distributions as dist  # noqa: E402
-from numpyro import handlers  # noqa: E402
-from numpyro.contrib.control_flow import scan  # noqa: E402
-from numpyro.infer import MCMC, NUTS, SVI, Trace_ELBO, log_likelihood  # noqa: E402
-from numpyro.infer.autoguide import AutoNormal  # noqa: E402
-from numpyro.infer.util import log_density  # noqa: E402
+import jax.numpy as jnp
+import numpyro
+import numpyro.distributions as dist
+from numpyro import handlers
+from numpyro.contrib.control_flow import scan
+from numpyro.infer import MCMC, NUTS, SVI, Trace_ELBO, log_likelihood
+from numpyro.infer.autoguide import AutoNormal
+from numpyro.infer.util import log_density
 
-from evenly.integrations.numpyro import from_likelihood, rescale_prior, standardize  # noqa: E402
+from evenly.integrations.numpyro import from_likelihood, rescale_prior, standardize
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*enable_x64.*:DeprecationWarning")
 
@@ -54,6 +56,11 @@ def usual_of(scaler, column, family):
     return np.asarray(get_likelihood(family).to_usual(natural))
 
 
+def of_logs(make, z):
+    """Return a distribution from its mean and the logarithm of its standard deviation."""
+    return make(z[0], jnp.exp(z[1]))
+
+
 @pytest.mark.more
 @pytest.mark.parametrize("method", ["std-none", "lip-none"])
 def test_standard_deviations_make_smoothness_equal_in_means_and_logs_of_spreads(method):
@@ -63,8 +70,7 @@ def test_standard_deviations_make_smoothness_equal_in_means_and_logs_of_spreads(
     for column in ("normal", "log-normal", "height", "weight"):
         family = column if column in LOCATIONS else "normal"
         mean, std = usual_of(scaler, column, family)
-        fn = lambda z, make=LOCATIONS[family]: make(z[0], jnp.exp(z[1]))  # noqa: E731
-        found[column] = curvature(scaler, column, fn, [mean, np.log(std)])
+        found[column] = curvature(scaler, column, partial(of_logs, LOCATIONS[family]), [mean, np.log(std)])
         assert np.allclose(found[column], np.diag([1.0 / std**2, 2.0]), rtol=1e-6, atol=1e-6)
     means = [one[0, 0] for one in found.values()]
     if method == "std-none":

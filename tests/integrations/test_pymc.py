@@ -14,7 +14,7 @@ from evenly import EvenlyError, LipschitzScaler, TableError
 
 pm = pytest.importorskip("pymc")
 
-from evenly.integrations.pymc import rescale_prior, standardize  # noqa: E402
+from evenly.integrations.pymc import rescale_prior, standardize
 
 MAKERS = {
     "normal": lambda name, a, b, **more: pm.Normal(name, a, pm.math.exp(b), **more),

@@ -11,14 +11,14 @@ from evenly import EvenlyError, EvenlyWarning, LipschitzScaler, TableError
 torch = pytest.importorskip("torch")
 pyro = pytest.importorskip("pyro")
 
-import pyro.distributions as dist  # noqa: E402
-from pyro import poutine  # noqa: E402
-from pyro.infer import MCMC, NUTS, SVI, Predictive, Trace_ELBO  # noqa: E402
-from pyro.infer.autoguide import AutoNormal  # noqa: E402
-from pyro.infer.reparam import LocScaleReparam  # noqa: E402
-from scipy import stats  # noqa: E402
+import pyro.distributions as dist
+from pyro import poutine
+from pyro.infer import MCMC, NUTS, SVI, Predictive, Trace_ELBO
+from pyro.infer.autoguide import AutoNormal
+from pyro.infer.reparam import LocScaleReparam
+from scipy import stats
 
-from evenly.integrations.pyro import (  # noqa: E402
+from evenly.integrations.pyro import (
     LipschitzReparam,
     from_likelihood,
     rescale_prior,

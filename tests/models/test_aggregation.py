@@ -6,9 +6,9 @@ from scipy.optimize import minimize
 
 jax = pytest.importorskip("jax")
 
-import jax.numpy as jnp  # noqa: E402
+import jax.numpy as jnp
 
-from evenly.models import aggregation  # noqa: E402
+from evenly.models import aggregation
 
 
 def gradients(seed, n, d):

@@ -5,8 +5,8 @@ import pytest
 
 jax = pytest.importorskip("jax")
 
-from evenly.models import online  # noqa: E402
-from evenly.models.balancing import RULES, Signals, balance  # noqa: E402
+from evenly.models import online
+from evenly.models.balancing import RULES, Signals, balance
 
 assert online.Online.name in RULES  # importing it registers it
 

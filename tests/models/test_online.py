@@ -8,19 +8,19 @@ from model_data import place
 
 jax = pytest.importorskip("jax")
 
-import jax.numpy as jnp  # noqa: E402
+import jax.numpy as jnp
 
-from evenly import Imputer, LipschitzScaler, Training, load_heart  # noqa: E402
-from evenly.likelihoods import get_likelihood  # noqa: E402
-from evenly.models.base import Plan  # noqa: E402
-from evenly.models.bbvi import objective, start  # noqa: E402
-from evenly.models.factorization import Factorization  # noqa: E402
-from evenly.models.layout import Layout  # noqa: E402
-from evenly.models.masked import Masked  # noqa: E402
-from evenly.models.online import Online  # noqa: E402
-from evenly.models.shared_output import Balancing  # noqa: E402
-from evenly.models.vae import VAE  # noqa: E402
-from evenly.models.wiring import wire  # noqa: E402
+from evenly import Imputer, LipschitzScaler, Training, load_heart
+from evenly.likelihoods import get_likelihood
+from evenly.models.base import Plan
+from evenly.models.bbvi import objective, start
+from evenly.models.factorization import Factorization
+from evenly.models.layout import Layout
+from evenly.models.masked import Masked
+from evenly.models.online import Online
+from evenly.models.shared_output import Balancing
+from evenly.models.vae import VAE
+from evenly.models.wiring import wire
 
 NAMES = ("normal", "gamma", "exponential", "inverse-gaussian", "bernoulli")
 LAYOUT = Layout((*map(get_likelihood, NAMES), get_likelihood("categorical", 3)), (0, 1, 2, 3, 4, 5), (0, 1), (0, 1))

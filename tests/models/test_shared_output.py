@@ -11,19 +11,19 @@ from model_data import LAYOUT, two_columns
 
 jax = pytest.importorskip("jax")
 
-import jax.numpy as jnp  # noqa: E402
+import jax.numpy as jnp
 
-from evenly import EvenlyWarning  # noqa: E402
-from evenly.models.balancing import RULES, Rule  # noqa: E402
-from evenly.models.base import Plan  # noqa: E402
-from evenly.models.bbvi import objective, start, step  # noqa: E402
-from evenly.models.factorization import Factorization  # noqa: E402
-from evenly.models.hivae import HIVAE  # noqa: E402
-from evenly.models.masked import Masked  # noqa: E402
-from evenly.models.shared_output import Balancing, SharesOutput  # noqa: E402
-from evenly.models.spec import SPECS  # noqa: E402
-from evenly.models.vae import VAE  # noqa: E402
-from evenly.models.wiring import wire  # noqa: E402
+from evenly import EvenlyWarning
+from evenly.models.balancing import RULES, Rule
+from evenly.models.base import Plan
+from evenly.models.bbvi import objective, start, step
+from evenly.models.factorization import Factorization
+from evenly.models.hivae import HIVAE
+from evenly.models.masked import Masked
+from evenly.models.shared_output import Balancing, SharesOutput
+from evenly.models.spec import SPECS
+from evenly.models.vae import VAE
+from evenly.models.wiring import wire
 
 MODELS = [
     *(pytest.param(one, marks=pytest.mark.more) for one in (VAE(3, 8), VAE(3, 8, masked=True), HIVAE(3, 2, 2))),

@@ -34,7 +34,10 @@ class Calibration:
     neighbours: NeighbourWeight | None = None
     """The weight of near-duplicates' cells, if any."""
     fill_weight: float = field(default=1.0, metadata={"later": True})
-    """The weight of the Gaussian expert, beside the model, in what trees and kernels read in a missing cell."""
+    """The weight of the Gaussian expert, beside the model, in what trees and kernels read in a missing cell.
+
+    Imputers that were saved without it filled these cells by the Gaussian expert alone.
+    """
     estimate: Literal["mean", "mode"] = field(default="mean", metadata={"later": True})
     """What is imputed for a number: the mean, or the mode of one that may be a code of classes."""
 

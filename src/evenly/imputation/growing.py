@@ -91,7 +91,6 @@ def grow_trees(
     used, owners = tree_features(specs)
     if table.n_rows * len(specs) * used.sum() > MOST_FILLED:
         return found
-    every = np.arange(table.n_rows)
     seeds, slowest = work.rng.integers(2**31 - 1, size=len(specs)), 0.0
     for one in passes:
         if work.deadline.left() <= 0.0:
@@ -103,7 +102,7 @@ def grow_trees(
             if not grows(spec, values[rows]) or work.deadline.left() < slowest:
                 continue
             begun, others = time.monotonic(), owners[used] != j
-            filled = filler.fill_without(one, j, every)[:, used]
+            filled = filler.fill_without(one, j)[:, used]
             seeded = replace(work, rng=np.random.default_rng(seeds[j]))
             grown = _grow(spec, filled[rows][:, others], values[rows], seeded)
             predicted = []

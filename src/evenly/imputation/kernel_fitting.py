@@ -68,7 +68,7 @@ def fit_kernels(
     owners, features = feature_owners(table), gaussian_features(table)
     if len(owners) > MOST_FEATURES:
         return found
-    every, slowest, sets = np.arange(table.n_rows), 0.0, [one.cells for one in held]
+    slowest, sets = 0.0, [one.cells for one in held]
     rows = [np.flatnonzero(cells.any(1)) for cells in sets]
     for one in passes:
         if work.deadline.left() <= 0.0:
@@ -77,7 +77,7 @@ def fit_kernels(
         for j in one.targets:
             begun = time.monotonic()
             if work.deadline.left() > slowest:
-                filled = filler.fill_without(one, j, every)
+                filled = filler.fill_without(one, j)
                 points = [place(table.specs, j, some) for some in by_set]
                 own = features[:, owners == j]
                 found[j] = _fit_column(table, j, (place(table.specs, j, filled), own), _Held(sets, rows, points), work)

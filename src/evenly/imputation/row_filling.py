@@ -44,8 +44,8 @@ class Filler(Protocol):
     def fill_held(self, held: HeldOut, one: Pass) -> Floats:
         """Return the features of the rows with held-out cells, all filled that a pass does not show."""
 
-    def fill_without(self, one: Pass, j: int, rows: Rows) -> Floats:
-        """Return the features of rows filled without the own cells of a column of a pass.
+    def fill_without(self, one: Pass, j: int) -> Floats:
+        """Return the features of all rows, filled without the own cells of a column of a pass.
 
         The features of the column itself are as they are in the table.
         """
@@ -102,8 +102,9 @@ class RowFiller:
 
         return self._keep((held, one.targets), fill)
 
-    def fill_without(self, one: Pass, j: int, rows: Rows) -> Floats:
+    def fill_without(self, one: Pass, j: int) -> Floats:
         def fill() -> Floats:
+            rows = np.arange(self.table.n_rows)
             hidden = np.broadcast_to(np.asarray(one.hides), (len(rows), len(self.table.columns))).copy()
             wanted = self._missing(rows) | hidden
             hidden[:, j], wanted[:, j] = True, False

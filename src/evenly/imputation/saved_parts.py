@@ -1,6 +1,6 @@
-"""What each column has an own one of, such as a forest, as arrays by name, to be saved; and back.
+"""Saving the parts of an ensemble that belong to one column each, such as its forest, as arrays by name; and back.
 
-Each is a dataclass of arrays. The arrays of the first column's are named `trees0_left` and so on.
+A part is a dataclass of arrays. Those of the first forest are named `trees0_left` and so on.
 """
 
 from __future__ import annotations

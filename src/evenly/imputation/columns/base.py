@@ -169,7 +169,7 @@ class ModelledColumn(ColumnSpec):
         """Return the features of the Gaussian expert, standardized: rows x features, NaN where missing."""
 
     def expected_features(self, found: Predictive) -> Floats:
-        """Return the features of the Gaussian expert that distributions of cells let expect: rows x features."""
+        """Return the expected features of the Gaussian expert, given distributions of cells: rows x features."""
         if isinstance(found, ClassPredictive):
             of_classes = self.gaussian_features(np.arange(float(self.n_outcomes)))
             # Row by row, so that rounding does not depend on how many there are.
