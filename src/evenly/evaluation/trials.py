@@ -156,8 +156,8 @@ def _plan(candidates: Sequence[Imputer | PeerImputer], n_rows: int, n_columns: i
 
 def _warn_of_sample(n: int, n_rows: int) -> None:
     warnings.warn(
-        f"compared on {n:,} of the {n_rows:,} rows, drawn at random, to save time; rows='all', or --rows all, compares "
-        "on all of them, and a number on so many",
+        f"compared on {n:,} of the {n_rows:,} rows, drawn at random, to save time; "
+        "rows='all' (--rows all) compares on all of them",
         EvenlyWarning,
         stacklevel=3,
     )
